@@ -1,0 +1,87 @@
+// What really differs between a GPU and the host, as one struct of function pointers. Everything
+// else is emitted once, in emit*.c, against this interface.
+//
+// A *lane value* is what one register of a warp holds: on nvptx a scalar T (each thread has its
+// own), on host a vector <32 x T> (the warp in lockstep). LLVM's builder makes the same calls for
+// both. A *scalar* (rank 0 in tile IR) is a plain T on both, equal in every thread of the program.
+#ifndef TILE_CODEGEN_TARGET_H
+#define TILE_CODEGEN_TARGET_H
+
+#include "codegen/codegen.h"
+
+#include <llvm-c/Core.h>
+
+typedef struct emitter emitter;
+
+/// A global memory access of one register group of a warp: `vec` consecutive elements per lane.
+typedef struct cg_access {
+    LLVMValueRef ptr;  ///< lane value of pointers to the first element; a scalar if uniform
+    bool uniform;      ///< scalar access: ptr, mask and values are scalars
+    dtype elem;        ///< element type in memory, never DT_I1 (emit_memory.c makes that DT_U8)
+    unsigned vec;      ///< 1, 2, 4, 8, 16; vec * bytes <= 16 and the address is aligned to it
+    LLVMValueRef mask; ///< lane i1 (scalar if uniform); NULL: every lane
+    sv cache, evict;   ///< "" or as in attrs.def
+    bool is_volatile;
+    bool is_const;     ///< through *const: never written during the launch
+    int root;          ///< parameter the pointer derives from, or -1 (host checks)
+    src_range range;   ///< for reports
+} cg_access;
+
+typedef struct target {
+    const char *name;
+    unsigned lanes;            ///< 1 on nvptx, 32 on host: vector length of a lane value
+    unsigned global_addrspace; ///< LLVM address space of pointers
+    bool soft_half;            ///< fp16 and bf16 are held as i16, arithmetic is done in fp32
+
+    // Types and lanes.
+    LLVMTypeRef (*value_type)(emitter *e, dtype t); ///< scalar LLVM type that holds a dtype in a register
+    LLVMValueRef (*splat)(emitter *e, LLVMValueRef scalar);  ///< scalar to lane value
+    LLVMValueRef (*uniform)(emitter *e, LLVMValueRef lanes); ///< a lane value equal in all lanes, as a scalar
+    LLVMValueRef (*lane_id)(emitter *e);  ///< lane value i32: 0..31
+    LLVMValueRef (*warp_id)(emitter *e);  ///< scalar i32
+    LLVMValueRef (*cta_rank)(emitter *e); ///< scalar i32, 0 without clusters
+    LLVMValueRef (*program_id)(emitter *e, unsigned axis);   ///< scalar i32
+    LLVMValueRef (*num_programs)(emitter *e, unsigned axis); ///< scalar i32
+
+    // Function: creates e->fn for e->func, sets attributes, positions e->b in the entry block and
+    // fills param_values (scalars, one per parameter).
+    void (*begin_function)(emitter *e, LLVMValueRef *param_values);
+    void (*end_function)(emitter *e); ///< after the body; emits the final return
+
+    // Global memory. Masked-off lanes never touch memory. `other` is NULL (zero) or vec values.
+    void (*load)(emitter *e, const cg_access *a, LLVMValueRef const *other, LLVMValueRef *out);
+    void (*store)(emitter *e, const cg_access *a, LLVMValueRef const *values);
+    /// Old value where the mask holds, zero elsewhere. a->vec is 1. kind: ATTR_KIND.
+    LLVMValueRef (*atomic_rmw)(emitter *e, const cg_access *a, sv kind, LLVMValueRef value, sv sem, sv scope);
+    LLVMValueRef (*atomic_cas)(emitter *e, const cg_access *a, LLVMValueRef cmp, LLVMValueRef value, sv sem, sv scope);
+
+    // Warp and block.
+    LLVMValueRef (*shuffle_xor)(emitter *e, LLVMValueRef v, unsigned lane_mask); ///< from lane ^ mask
+    LLVMValueRef (*shuffle_idx)(emitter *e, LLVMValueRef v, LLVMValueRef src_lane); ///< lane value i32
+    void (*barrier)(emitter *e); ///< call emit_barrier instead
+    /// Shared memory at e->smem base + byte_offset (lane value i32). vec consecutive elements of one
+    /// LLVM type (never i1), aligned to their total size. pred: lane i1 or NULL.
+    void (*smem_store)(emitter *e, LLVMValueRef byte_offset, LLVMValueRef const *values, unsigned vec, LLVMValueRef pred);
+    void (*smem_load)(emitter *e, LLVMValueRef byte_offset, LLVMTypeRef elem, unsigned vec, LLVMValueRef *out);
+
+    // Arithmetic with no common LLVM form. Operands are scalars or lane values alike (look at
+    // LLVMTypeOf); fp16/bf16 are in the register type.
+    LLVMValueRef (*math)(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x);
+    LLVMValueRef (*fdiv)(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMValueRef y);
+    LLVMValueRef (*frem)(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y);
+    LLVMValueRef (*fminmax)(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x, LLVMValueRef y);
+    LLVMValueRef (*float_cast)(emitter *e, dtype from, dtype to, bool rtz, LLVMValueRef x);
+    LLVMValueRef (*float_to_int)(emitter *e, dtype from, dtype to, LLVMValueRef x); ///< saturates; NaN: see docs
+    LLVMValueRef (*int_to_float)(emitter *e, dtype from, dtype to, LLVMValueRef x); ///< rounded once
+
+    // Debugging.
+    void (*assert_true)(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text, src_range range); ///< lanes or scalars; mask may be NULL
+    void (*print)(emitter *e, const ir_op *op); ///< OP_PRINT
+    /// Checks a claim of the author (hint, assume, parameter hint): no-op on nvptx.
+    void (*check_hint)(emitter *e, LLVMValueRef ok, const char *what, src_range range);
+} target;
+
+extern const target target_nvptx;
+extern const target target_host;
+
+#endif

@@ -1,0 +1,31 @@
+// Axis info: what is known of the values of an integer or pointer tile along each dimension, from
+// argument hints down. It decides how wide an access may be and how often a mask repeats.
+//
+//   contiguity[d]    length of runs of consecutive values (v, v+1, ...) along d; 1 if unknown
+//   divisibility[d]  a power of two that divides the first value of every such run (for pointers:
+//                    the byte address)
+//   constancy[d]     length of runs of equal values along d
+// Runs start at multiples of their length. All are powers of two, for scalars rank is 0 and entry 0
+// is used (contiguity and constancy 1).
+#ifndef TILE_IR_AXIS_INFO_H
+#define TILE_IR_AXIS_INFO_H
+
+#include "ir/ir.h"
+
+typedef struct axis_info {
+    uint32_t contiguity[IR_MAX_RANK];
+    uint64_t divisibility[IR_MAX_RANK];
+    uint32_t constancy[IR_MAX_RANK];
+    bool is_const; ///< all elements equal `value`, known
+    int64_t value;
+} axis_info;
+
+typedef struct axis_analysis axis_analysis;
+
+/// Runs the analysis over a function (numbers its values). Lives in `a`; stale once the IR changes.
+axis_analysis *axis_analyze(ir_func *f, arena *a);
+const axis_info *axis_get(const axis_analysis *an, const ir_value *v);
+/// The index of the parameter that every pointer in v derives from, or -1 if not one and known.
+int axis_pointer_root(const axis_analysis *an, const ir_value *v);
+
+#endif

@@ -1,0 +1,116 @@
+// Layouts: which thread holds which element of a tile, as a linear map over bits.
+//
+// A tile of 2^n elements numbers them row-major (the last dimension is fastest), so an element is
+// an n-bit index. The machine holds the tile in registers of lanes of warps of CTAs; the place
+// (register, lane, warp, cta) is a bit string as well. A layout gives, for every bit of the place,
+// the set of index bits it flips: its *basis*. The element held at a place is the XOR of the bases
+// of the place's set bits. (After: Linear Layouts, arXiv 2505.23819.)
+//
+//   tile<64>, one warp, two elements a thread:      place bit    basis
+//     lane 0 holds 0 1, lane 1 holds 2 3 ...          reg 0       1
+//                                                     lane 0..4   2 4 8 16 32
+//
+// A zero basis means copies: the places that differ only in that bit hold the same element. Every
+// layout here is surjective: each element is held somewhere. reshape and expand_dims leave the
+// row-major index alone and so leave the layout alone; permute moves index bits; broadcast and
+// reduce drop them.
+#ifndef TILE_IR_LAYOUT_H
+#define TILE_IR_LAYOUT_H
+
+#include "support/text.h"
+
+enum {
+    LAYOUT_LANE_BITS = 5,
+    LAYOUT_MAX_REG_BITS = 20,
+    LAYOUT_MAX_WARP_BITS = 5,
+    LAYOUT_MAX_CTA_BITS = 4,
+    LAYOUT_MAX_BITS = LAYOUT_MAX_REG_BITS + LAYOUT_LANE_BITS + LAYOUT_MAX_WARP_BITS + LAYOUT_MAX_CTA_BITS,
+    LAYOUT_MAX_RANK = 8,
+};
+
+typedef struct layout {
+    uint8_t index_bits; ///< log2 of the number of elements
+    uint8_t reg_bits;   ///< log2 of the registers each thread uses for the tile
+    uint8_t warp_bits;  ///< log2 of num_warps
+    uint8_t cta_bits;   ///< log2 of num_ctas
+    /// Bases in the order reg 0.., lane 0..4, warp 0.., cta 0..; unused entries are zero.
+    uint32_t basis[LAYOUT_MAX_BITS];
+} layout;
+
+/// A place in the machine.
+typedef struct layout_place {
+    uint32_t reg, lane, warp, cta;
+} layout_place;
+
+static inline unsigned layout_place_bits(const layout *l) {
+    return l->reg_bits + LAYOUT_LANE_BITS + l->warp_bits + l->cta_bits;
+}
+static inline uint32_t *layout_reg(layout *l) { return l->basis; }
+static inline uint32_t *layout_lane(layout *l) { return l->basis + l->reg_bits; }
+static inline uint32_t *layout_warp(layout *l) { return l->basis + l->reg_bits + LAYOUT_LANE_BITS; }
+static inline uint32_t *layout_cta(layout *l) {
+    return l->basis + l->reg_bits + LAYOUT_LANE_BITS + l->warp_bits;
+}
+static inline uint32_t layout_reg_count(const layout *l) { return 1u << l->reg_bits; }
+
+/// log2 of the product of the extents.
+unsigned layout_shape_bits(const uint32_t *shape, unsigned rank);
+/// Mask of the index bits that belong to dimension `dim` of a row-major shape.
+uint32_t layout_dim_mask(const uint32_t *shape, unsigned rank, unsigned dim);
+
+/// The index of the element held at a place.
+uint32_t layout_apply(const layout *l, layout_place p);
+bool layout_equal(const layout *a, const layout *b);
+/// True if the bases span all index bits (every element is held somewhere).
+bool layout_is_valid(const layout *l);
+/// The place with the lowest place bits, as one number (reg lowest), that holds `index`, found by
+/// solving over F2: zero and dependent bases are not used.
+layout_place layout_find(const layout *l, uint32_t index);
+
+/// Place bits of lanes / warps / ctas whose basis is zero or depends on lower bits: a store or an
+/// atomic runs only where these bits of the lane, warp and cta are all 0, and each element is then
+/// stored from exactly one thread. Registers: see layout_unique_reg.
+typedef struct layout_replication {
+    uint32_t reg_mask, lane_mask, warp_mask, cta_mask;
+} layout_replication;
+layout_replication layout_get_replication(const layout *l);
+
+/// The blocked layout: along order[0], order[1].. (fastest first), `vec` elements per thread along
+/// order[0], then lanes, then warps along warp_order[0].., then what is left as more registers,
+/// and ctas along the slowest dimension with extent left. Threads left over get zero bases.
+/// vec is capped so that no more elements are used than the tile has.
+layout layout_blocked(const uint32_t *shape, unsigned rank, const uint8_t *order, unsigned vec,
+                      const uint8_t *warp_order, unsigned warp_bits, unsigned cta_bits);
+
+/// Layout of the source of a broadcast whose result has layout l: bits of dimensions that the
+/// source has with extent 1 are dropped; register bases that become zero or dependent go.
+layout layout_broadcast_source(const layout *l, const uint32_t *src_shape, const uint32_t *dst_shape,
+                               unsigned rank);
+/// Layout of the result of a reduction over `axis` (removed) of a tile with layout l: bits of the
+/// axis are dropped; lane, warp and cta bases in it become zero, register bases go.
+layout layout_reduce_result(const layout *l, const uint32_t *shape, unsigned rank, unsigned axis);
+/// True if no basis flips bits both inside and outside `axis`.
+bool layout_axis_is_separable(const layout *l, const uint32_t *shape, unsigned rank, unsigned axis);
+/// Layout of permute(x, order) for x with layout l: result dimension i is source dimension order[i].
+layout layout_permute(const layout *l, const uint32_t *src_shape, unsigned rank, const uint8_t *order);
+/// The inverse: the source layout for which permute(x, order) has layout l. src_shape is x's.
+layout layout_permute_source(const layout *l, const uint32_t *src_shape, unsigned rank,
+                             const uint8_t *order);
+
+/// How many consecutive elements (a power of two) a thread holds in consecutive registers starting
+/// at each register that is a multiple of that number: leading register bases 1, 2, 4 ...
+unsigned layout_contiguous_regs(const layout *l);
+
+/// How a conversion is carried out, cheapest first.
+typedef enum layout_conversion {
+    LAYOUT_CONVERT_REGISTERS, ///< every thread already holds what it needs
+    LAYOUT_CONVERT_SHUFFLE,   ///< every warp already holds what it needs
+    LAYOUT_CONVERT_SHARED,    ///< through shared memory of one CTA
+    LAYOUT_CONVERT_CLUSTER,   ///< through distributed shared memory
+} layout_conversion;
+layout_conversion layout_classify(const layout *from, const layout *to);
+
+/// Prints "#layout<reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], cta = []>".
+void layout_print(const layout *l, strbuf *out);
+
+#endif
