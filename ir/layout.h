@@ -53,6 +53,19 @@ static inline uint32_t *layout_cta(layout *l) {
 }
 static inline uint32_t layout_reg_count(const layout *l) { return 1u << l->reg_bits; }
 
+/// A growing subspace of F2^32 that remembers how each of its vectors is made: the tool behind
+/// every question "which place holds this element" below. Vectors that depend on earlier ones are
+/// left out, so the first ones added are preferred. Start from {0}.
+typedef struct layout_span {
+    uint8_t rank;
+    uint32_t vector[32]; ///< reduced: vector[i] has a leading bit that no other has
+    uint64_t combo[32];  ///< the tags whose vectors XOR to vector[i]
+} layout_span;
+/// Adds a vector under a one-bit tag. False, and nothing changes, if it is in the span already.
+bool layout_span_add(layout_span *s, uint32_t vector, uint64_t tag);
+/// Expresses v: the set of tags whose vectors XOR to it. False if v is outside the span.
+bool layout_span_solve(const layout_span *s, uint32_t v, uint64_t *combo);
+
 /// log2 of the product of the extents.
 unsigned layout_shape_bits(const uint32_t *shape, unsigned rank);
 /// Mask of the index bits that belong to dimension `dim` of a row-major shape.
@@ -98,7 +111,8 @@ layout layout_permute_source(const layout *l, const uint32_t *src_shape, unsigne
                              const uint8_t *order);
 
 /// How many consecutive elements (a power of two) a thread holds in consecutive registers starting
-/// at each register that is a multiple of that number: leading register bases 1, 2, 4 ...
+/// at each register that is a multiple of that number: leading register bases 1, 2, 4 ..., as long
+/// as no other basis flips those bits.
 unsigned layout_contiguous_regs(const layout *l);
 
 /// How a conversion is carried out, cheapest first.
