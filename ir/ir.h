@@ -70,7 +70,14 @@ typedef struct ir_op_info {
     const char *doc;
 } ir_op_info;
 
+/// How many operands an op takes: `least` must be present, up to `most` are named; more if variadic.
+typedef struct ir_arity {
+    uint32_t least, most;
+    bool variadic;
+} ir_arity;
+
 const ir_op_info *ir_get_op_info(ir_opcode op);
+ir_arity ir_get_arity(ir_opcode op);
 const char *ir_attr_name(ir_attr_key key);
 ir_attr_kind ir_attr_get_kind(ir_attr_key key);
 
@@ -166,7 +173,9 @@ static inline bool ir_is_tile(ir_type t) { return t.rank > 0; }
 static inline bool ir_is_pointer(ir_type t) { return t.elem == DT_PTR; }
 /// "tile<4x1024xfp32>", "i32", "*fp32", "*const bf16", "tile<64x*fp32>".
 void ir_type_print(ir_type t, strbuf *out);
-/// The same, as a C string in the arena.
+/// The same without a tile's closing '>', for a layout to follow.
+void ir_type_print_open(ir_type t, strbuf *out);
+/// The same as ir_type_print, as a C string in the arena.
 const char *ir_type_string(arena *a, ir_type t);
 
 // --- construction
