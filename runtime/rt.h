@@ -1,0 +1,197 @@
+// The runtime's own declarations, shared by its files: errors, the device interface, and what a
+// module, a kernel and a specialization are made of. Public declarations are in tile.h.
+#ifndef TILE_RUNTIME_RT_H
+#define TILE_RUNTIME_RT_H
+
+#include "runtime/tile.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+// --- error.c
+/// Fills *error (may be NULL) and returns the status.
+tile_status rt_fail(tile_error *error, tile_status status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/// The same with a log (copied).
+tile_status rt_fail_log(tile_error *error, tile_status status, const char *log, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+// --- compiled code, as compile.c gives it and a device loads it
+enum { RT_MAX_PARAMS = 256 };
+
+/// One specialization's binary. Freed with rt_binary_free.
+typedef struct rt_binary {
+    char *entry;           ///< entry name in the binary
+    char *ptx;             ///< PTX text, NULL for host code
+    void *image;           ///< cubin, or NULL: the driver assembles the PTX
+    size_t image_bytes;
+    struct cg_host_code *host; ///< host code, NULL for a GPU
+    uint32_t num_warps, num_ctas;
+    uint32_t shared_bytes;
+    uint32_t num_params;   ///< of the binary
+    /// Per kernel parameter: the divisibility the code relies on (1: none). A launch whose values
+    /// have less needs another binary.
+    uint8_t relied_log2[RT_MAX_PARAMS];
+    double compile_ms;
+} rt_binary;
+void rt_binary_free(rt_binary *b);
+
+/// A loaded binary on a device.
+typedef struct rt_loaded {
+    void *handle;          ///< CUkernel, or rt_binary's host code
+    void *library;         ///< CUlibrary
+    uint32_t registers, local_bytes, static_shared_bytes;
+    uint32_t max_blocks_per_sm;
+} rt_loaded;
+
+// --- devices: one table of functions per kind
+typedef struct device_ops {
+    tile_status (*open)(tile_device *d, int index, tile_error *error);
+    void (*close)(tile_device *d);
+    tile_status (*alloc)(tile_device *d, size_t bytes, void **out, tile_error *error);
+    void (*free)(tile_device *d, void *p, size_t bytes);
+    /// Direction by flags: is the pointer host memory?
+    tile_status (*copy)(tile_device *d, void *dst, bool dst_host, const void *src, bool src_host,
+                        size_t bytes, void *stream, tile_error *error);
+    tile_status (*fill)(tile_device *d, void *dst, uint8_t byte, size_t bytes, void *stream, tile_error *error);
+    tile_status (*stream_create)(tile_device *d, void **out, tile_error *error);
+    void (*stream_destroy)(tile_device *d, void *stream);
+    tile_status (*synchronize)(tile_device *d, void *stream, bool all, tile_error *error);
+    tile_status (*event_create)(tile_device *d, void **out, tile_error *error);
+    void (*event_destroy)(tile_device *d, void *event);
+    tile_status (*event_record)(tile_device *d, void *event, void *stream, tile_error *error);
+    tile_status (*event_elapsed)(tile_device *d, void *start, void *end, float *out_ms, tile_error *error);
+    /// True while `stream` is recording a graph: nothing may be loaded then.
+    bool (*is_capturing)(tile_device *d, void *stream);
+    tile_status (*load)(tile_device *d, const rt_binary *b, rt_loaded *out, tile_error *error);
+    void (*unload)(tile_device *d, rt_loaded *l);
+    /// params[i] points to the i-th parameter's bytes. The hot path: no allocation, no lock.
+    tile_status (*launch)(tile_device *d, const rt_loaded *l, const rt_binary *b,
+                          const uint32_t grid[3], void **params, void *stream, tile_error *error);
+} device_ops;
+
+extern const device_ops device_ops_cuda;
+extern const device_ops device_ops_cpu;
+
+struct tile_device {
+    const device_ops *ops;
+    tile_device_info info;
+    int index;
+    void *context; ///< CUcontext (primary), retained
+    void *state;   ///< of the cpu device
+};
+
+struct tile_buffer {
+    tile_device *device;
+    void *data;
+    size_t size_bytes;
+};
+
+struct tile_stream {
+    tile_device *device;
+    void *native;
+    bool owned;
+};
+
+struct tile_event {
+    tile_device *device;
+    void *native;
+};
+
+// --- modules, kernels, specializations
+typedef struct rt_param {
+    char *name;
+    bool is_constexpr, has_type, do_not_specialize, has_default;
+    bool is_pointer;
+    uint8_t dtype; ///< ir/dtype.h; the pointee if is_pointer
+} rt_param;
+
+/// A specialization: one compiled and loaded binary. Immutable once state is READY.
+typedef struct rt_spec {
+    struct rt_spec *next;
+    enum { RT_SPEC_COMPILING, RT_SPEC_READY, RT_SPEC_FAILED } state;
+    tile_status status;  ///< if FAILED, with error
+    tile_error error;
+    uint8_t *key;        ///< the key it was compiled for, see specialize.c
+    uint32_t key_len;
+    rt_binary binary;
+    rt_loaded loaded;
+} rt_spec;
+
+/// One slot of the launch table: a key seen before and the specialization it selects.
+typedef struct rt_slot {
+    uint64_t hash;
+    const rt_spec *spec;
+    uint32_t key_len;
+    uint8_t key[];
+} rt_slot;
+
+/// The launch table: open addressing, read without locks, replaced whole when it grows. Old tables
+/// stay alive until the kernel goes, since a reader may still be in them.
+typedef struct rt_table {
+    struct rt_table *older;
+    uint32_t capacity, count; ///< capacity is a power of two
+    _Atomic(rt_slot *) slots[];
+} rt_table;
+
+struct tile_kernel {
+    tile_module *module;
+    char *name;
+    rt_param *params;
+    uint32_t num_params;
+    _Atomic(rt_table *) table;
+    pthread_mutex_t lock; ///< guards specs and insertion into the table
+    pthread_cond_t compiled;
+    rt_spec *specs;
+};
+
+struct tile_module {
+    tile_device *device;
+    char *name;       ///< what messages call the source; its folder is where imports are looked up
+    char *source;
+    size_t source_len;
+    tile_kernel **kernels;
+    uint32_t num_kernels;
+};
+
+// --- specialize.c: arguments to key and parameter bytes
+enum { RT_MAX_KEY = 2048 };
+
+/// A launch's arguments after binding: the key, and storage for the binary's parameters.
+typedef struct rt_bound {
+    uint32_t key_len;
+    uint32_t num_params; ///< of the binary
+    void *params[RT_MAX_PARAMS];
+    uint64_t storage[RT_MAX_PARAMS];
+    const tile_arg *args[RT_MAX_PARAMS]; ///< per kernel parameter; NULL: default
+    uint8_t key[RT_MAX_KEY];
+} rt_bound;
+
+/// Matches arguments to parameters and builds the key: options, then per parameter its type, its
+/// divisibility class (and being 1), or its constexpr value. No allocation.
+tile_status rt_bind(const tile_kernel *k, const tile_arg *args, uint32_t num_args,
+                    const tile_launch_options *options, bool warmup, rt_bound *out, tile_error *error);
+/// True if a binary compiled for `spec_key` and relying on `relied_log2` serves `key` as well: the
+/// keys differ in divisibility classes only, and not in any the code relies on or could gain from.
+bool rt_key_served_by(const tile_kernel *k, const uint8_t *spec_key, uint32_t spec_len,
+                      const uint8_t *relied_log2, const uint8_t *key, uint32_t key_len);
+/// Options with defaults filled in, read through options->size.
+tile_launch_options rt_options(const tile_launch_options *options);
+
+/// The divisibility class of a value as a power of two's exponent, 0 to 4 (divisible by 16).
+static inline unsigned rt_divisibility_log2(uint64_t v) {
+    unsigned z = v ? (unsigned)__builtin_ctzll(v) : 4;
+    return z < 4 ? z : 4;
+}
+enum { RT_KEY_ONE = 0x80 }; ///< in a class byte: the integer is 1
+
+// --- compile.c: the one file that sees frontend and codegen
+/// Reads and checks a module's source and fills its kernels (names and parameters).
+tile_status rt_module_scan(tile_module *m, tile_error *error);
+/// Compiles one specialization.
+tile_status rt_compile(const tile_kernel *k, const rt_bound *bound, const tile_launch_options *options,
+                       rt_binary *out, tile_error *error);
+/// dtype of ir/dtype.h by name, or DT_VOID (0).
+uint8_t rt_dtype_from_name(const char *name);
+
+#endif
