@@ -218,11 +218,11 @@ static tile_status cpu_launch(tile_device *d, const rt_loaded *l, const rt_binar
         .threads = s->threads,
         .timeout_s = s->timeout_s,
     };
-    host_error host_error = {""};
-    host_status status = host_exec(&run, &host_error);
+    host_error fault = {""};
+    host_status status = host_exec(&run, &fault);
     pthread_rwlock_unlock(&s->lock);
     if (status != HOST_OK)
-        return rt_fail_log(error, host_statuses[status], host_error.message, "%s", host_error.message);
+        return rt_fail_log(error, host_statuses[status], fault.message, "%s", fault.message);
     return TILE_OK;
 }
 

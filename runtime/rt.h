@@ -29,9 +29,9 @@ typedef struct rt_binary {
     uint32_t num_warps, num_ctas;
     uint32_t shared_bytes;
     uint32_t num_params;   ///< of the binary
-    /// Per kernel parameter: the divisibility the code relies on (1: none). A launch whose values
-    /// have less needs another binary.
-    uint8_t relied_log2[RT_MAX_PARAMS];
+    /// Per kernel parameter, as powers of two: the divisibility this code relies on, and the most
+    /// that could change the code at all (RULES 12).
+    uint8_t relied_log2[RT_MAX_PARAMS], useful_log2[RT_MAX_PARAMS];
     double compile_ms;
 } rt_binary;
 void rt_binary_free(rt_binary *b);
@@ -171,10 +171,12 @@ typedef struct rt_bound {
 /// divisibility class (and being 1), or its constexpr value. No allocation.
 tile_status rt_bind(const tile_kernel *k, const tile_arg *args, uint32_t num_args,
                     const tile_launch_options *options, bool warmup, rt_bound *out, tile_error *error);
-/// True if a binary compiled for `spec_key` and relying on `relied_log2` serves `key` as well: the
-/// keys differ in divisibility classes only, and not in any the code relies on or could gain from.
-bool rt_key_served_by(const tile_kernel *k, const uint8_t *spec_key, uint32_t spec_len,
-                      const uint8_t *relied_log2, const uint8_t *key, uint32_t key_len);
+/// True if the keys differ in divisibility classes at most.
+bool rt_key_similar(const tile_kernel *k, const uint8_t *a, uint32_t a_len, const uint8_t *b,
+                    uint32_t b_len);
+/// True if the specialization's binary serves `key` as well: similar, and no difference in a class
+/// that its code relies on or could gain from.
+bool rt_key_served_by(const tile_kernel *k, const rt_spec *spec, const uint8_t *key, uint32_t key_len);
 /// Options with defaults filled in, read through options->size.
 tile_launch_options rt_options(const tile_launch_options *options);
 
@@ -184,6 +186,9 @@ static inline unsigned rt_divisibility_log2(uint64_t v) {
     return z < 4 ? z : 4;
 }
 enum { RT_KEY_ONE = 0x80 }; ///< in a class byte: the integer is 1
+
+/// The class byte of parameter i in a key (0 if it has none).
+uint8_t rt_key_class(const tile_kernel *k, const uint8_t *key, uint32_t param);
 
 // --- compile.c: the one file that sees frontend and codegen
 /// Reads and checks a module's source and fills its kernels (names and parameters).
