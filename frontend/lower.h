@@ -36,6 +36,9 @@ typedef struct call_args {
     src_range range; ///< of the whole call
 } call_args;
 value lower_call(lowering *lo, const value *callee, const call_args *args);
+/// The function of stdlib.tile of this name, as a value that lower_call takes (lower.c).
+/// builtin_call uses it for rows without a builder, the reductions for their combine functions.
+value lower_stdlib(lowering *lo, const char *name);
 
 // --- semantics.c: what operators and conversions mean. Operands may be compile-time or run-time
 // values; poison in gives poison out. `range` is the operator's expression.
