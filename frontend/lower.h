@@ -15,8 +15,9 @@ typedef struct lowering {
     ir_builder b; ///< b.range is kept at the expression being lowered
     struct scope *scope;       ///< names of the function being lowered (lower.c)
     struct call_frame *frames; ///< chain of helpers being inlined, innermost first (lower.c)
-    unsigned depth;            ///< nesting of expressions and calls, limited
+    unsigned depth;            ///< nesting of expressions, statements and calls, limited
     uint64_t unrolled;         ///< iterations of static loops so far, limited
+    uint64_t statements;       ///< statements lowered so far, inlined ones included, limited
 } lowering;
 
 /// Reports an error at `at` with the chain of inlined calls as notes; gives poison.
@@ -39,6 +40,11 @@ value lower_call(lowering *lo, const value *callee, const call_args *args);
 /// The function of stdlib.tile of this name, as a value that lower_call takes (lower.c).
 /// builtin_call uses it for rows without a builder, the reductions for their combine functions.
 value lower_stdlib(lowering *lo, const char *name);
+
+/// A function of the standard library (stdlib.tile) as a value that lower_call takes; false if it
+/// has none of that name. lower_expr.c looks there for `tl.name`, `x.name` and bare names that
+/// builtins.def lacks; names that begin with '_' are the library's own.
+bool lower_find_stdlib(const lowering *lo, sv name, value *out);
 
 // --- semantics.c: what operators and conversions mean. Operands may be compile-time or run-time
 // values; poison in gives poison out. `range` is the operator's expression.
