@@ -1,0 +1,564 @@
+// What tilec does with each file: read, parse, lower every asked-for kernel, run the passes,
+// generate, write. Each file has its own arena; running out of memory comes back to compile_file.
+#include "tilec/driver.h"
+
+#include "codegen/codegen.h"
+#include "ir/passes.h"
+#include "runtime/tile.h"
+#include "tilec/options.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct timing {
+    const char *name;
+    double ms;
+} timing;
+
+typedef struct job {
+    arena *arena;
+    diag *diag;
+    const options *o;
+    fe_options fe;
+    const char *path;
+    uint32_t file;
+    fe_program *program; ///< NULL for a .tir file
+    ir_module *module;
+    cg_binary binary;
+    VEC(timing) times;
+    double clock_ms;
+} job;
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/// Books the time since the last call under `name`.
+static void lap(job *j, const char *name) {
+    double now = now_ms();
+    VEC_PUSH(j->arena, j->times, ((timing){name, now - j->clock_ms}));
+    j->clock_ms = now;
+}
+
+static bool ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && !strcmp(s + n - m, end);
+}
+
+/// Reports trouble that has no place in a file.
+static bool complain(job *j, const char *what, const char *path, const char *why) {
+    diag_error(j->diag, SRC_NONE, "%s '%s': %s", what, path, why);
+    return false;
+}
+
+static bool read_input(job *j, sv *out) {
+    bool is_stdin = !strcmp(j->path, "-");
+    FILE *f = is_stdin ? stdin : fopen(j->path, "rb");
+    if (!f)
+        return complain(j, "cannot open", j->path, strerror(errno));
+    strbuf text;
+    strbuf_init(&text, j->arena);
+    char chunk[16384];
+    size_t n;
+    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && text.len < 64u << 20)
+        strbuf_put(&text, (sv){chunk, n});
+    int failed = ferror(f) ? errno : 0;
+    if (!is_stdin)
+        fclose(f);
+    if (failed)
+        return complain(j, "cannot read", j->path, strerror(failed));
+    if (text.len >= 64u << 20)
+        return complain(j, "cannot read", j->path, "it is over 64 MiB");
+    *out = strbuf_view(&text);
+    return true;
+}
+
+/// file.tile → ./file.ptx
+static const char *default_output(job *j, const char *extension) {
+    const char *base = strrchr(j->path, '/');
+    base = base ? base + 1 : j->path;
+    if (!strcmp(base, "-"))
+        base = "a.tile";
+    const char *dot = strrchr(base, '.');
+    size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
+    return sv_format(j->arena, "%.*s%s", (int)n, base, extension).data;
+}
+
+static bool write_output(job *j, const char *path, sv data) {
+    bool is_stdout = !strcmp(path, "-");
+    FILE *f = is_stdout ? stdout : fopen(path, "wb");
+    if (!f)
+        return complain(j, "cannot write", path, strerror(errno));
+    bool ok = fwrite(data.data, 1, data.len, f) == data.len;
+    ok &= (is_stdout ? fflush(f) : fclose(f)) == 0;
+    if (ok)
+        return true;
+    int code = errno;
+    if (!is_stdout)
+        remove(path); // half an output is worse than none
+    return complain(j, "cannot write", path, strerror(code));
+}
+
+// --- which kernels, with which arguments
+
+static bool has_param(const fe_kernel *k, sv name) {
+    for (uint32_t i = 0; i < k->num_params; i++)
+        if (sv_equal(k->params[i].name, name))
+            return true;
+    return false;
+}
+
+/// Lowers one kernel for one signature (NULL: annotations only) plus the -D values.
+static ir_func *lower_kernel(job *j, const fe_kernel *k, const signature *s) {
+    VEC(fe_arg) args = {0};
+    for (uint32_t i = 0; s && i < s->num_args; i++) {
+        if (!has_param(k, s->args[i].name)) {
+            diag_error(j->diag, k->func ? k->func->range : SRC_NONE, "--signature: kernel '%" SV_FMT "' has no parameter '%" SV_FMT "'",
+                       SV_ARG(k->name), SV_ARG(s->args[i].name));
+            return NULL;
+        }
+        VEC_PUSH(j->arena, args, s->args[i]);
+    }
+    for (uint32_t i = 0; i < j->o->definitions.len; i++) {
+        const definition *d = &j->o->definitions.data[i];
+        fe_arg arg = {.name = d->name, .is_constexpr = true, .constant = d->value};
+        uint32_t at = 0;
+        while (at < args.len && !sv_equal(args.data[at].name, d->name))
+            at++;
+        if (at < args.len)
+            args.data[at] = arg;
+        else if (has_param(k, d->name))
+            VEC_PUSH(j->arena, args, arg);
+    }
+    return fe_lower(j->program, j->module, k, args.data, args.len, &j->fe);
+}
+
+static bool is_asked_for(const options *o, sv name) {
+    for (uint32_t i = 0; i < o->kernels.len; i++)
+        if (sv_is(name, o->kernels.data[i]))
+            return true;
+    return !o->kernels.len;
+}
+
+/// Entries of several specializations of one kernel get a suffix made from the signature.
+static void rename_variant(job *j, ir_func *f, const signature *s) {
+    strbuf text;
+    strbuf_init(&text, j->arena);
+    for (uint32_t i = 0; i < s->num_args; i++) {
+        const fe_arg *a = &s->args[i];
+        strbuf_printf(&text, "%" SV_FMT "=", SV_ARG(a->name));
+        if (a->has_type)
+            ir_type_print(a->type, &text);
+        else
+            strbuf_printf(&text, "%d/%lld/%a/%" SV_FMT, (int)a->constant.kind, (long long)a->constant.i,
+                          a->constant.f, SV_ARG(a->constant.str));
+        strbuf_printf(&text, ":%u=%d,", a->divisibility, a->is_one);
+    }
+    uint32_t hash = (uint32_t)XXH3_64bits(text.data, text.len);
+    f->name = sv_format(j->arena, "%" SV_FMT "__%08x", SV_ARG(f->name), hash);
+}
+
+static void lower_signatures(job *j, const fe_kernel *k) {
+    const options *o = j->o;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < o->signatures.len; i++)
+        count += sv_equal(o->signatures.data[i].kernel, k->name);
+    if (!count)
+        lower_kernel(j, k, NULL);
+    for (uint32_t i = 0; i < o->signatures.len; i++) {
+        const signature *s = &o->signatures.data[i];
+        if (!sv_equal(s->kernel, k->name))
+            continue;
+        ir_func *f = lower_kernel(j, k, s);
+        if (f && count > 1)
+            rename_variant(j, f, s);
+    }
+}
+
+/// Every kernel named on the command line must be in the file, every -D must be somebody's.
+static bool check_names(job *j) {
+    const options *o = j->o;
+    for (uint32_t i = 0; i < o->kernels.len; i++)
+        if (!fe_find_kernel(j->program, sv_from(o->kernels.data[i])))
+            return complain(j, "no kernel", o->kernels.data[i], "the file has no function of that name");
+    for (uint32_t i = 0; i < o->signatures.len; i++)
+        if (!fe_find_kernel(j->program, o->signatures.data[i].kernel))
+            return complain(j, "--signature: no kernel", sv_copy(j->arena, o->signatures.data[i].kernel).data,
+                            "the file has no function of that name");
+    for (uint32_t i = 0; i < o->definitions.len; i++) {
+        bool found = false;
+        for (uint32_t n = 0; n < fe_kernel_count(j->program) && !found; n++)
+            found = has_param(fe_get_kernel(j->program, n), o->definitions.data[i].name);
+        for (uint32_t n = 0; n < o->kernels.len && !found; n++)
+            found = has_param(fe_find_kernel(j->program, sv_from(o->kernels.data[n])), o->definitions.data[i].name);
+        if (!found)
+            return complain(j, "-D", sv_copy(j->arena, o->definitions.data[i].name).data,
+                            "no kernel has a parameter of that name");
+    }
+    return true;
+}
+
+static bool lower_file(job *j) {
+    const options *o = j->o;
+    if (!check_names(j))
+        return false;
+    if (!fe_kernel_count(j->program) && !o->kernels.len)
+        return complain(j, "nothing to compile in", j->path, "it has no kernel");
+    j->module = ir_module_create(j->arena, j->diag);
+    if (o->kernels.len)
+        for (uint32_t i = 0; i < o->kernels.len; i++)
+            lower_signatures(j, fe_find_kernel(j->program, sv_from(o->kernels.data[i])));
+    else
+        for (uint32_t i = 0; i < fe_kernel_count(j->program); i++)
+            lower_signatures(j, fe_get_kernel(j->program, i));
+    return !diag_error_count(j->diag);
+}
+
+// --- --list, --emit=json
+
+static void print_constant(const fe_constant *c, strbuf *out) {
+    switch (c->kind) {
+    case FE_NONE:
+        strbuf_puts(out, "None");
+        break;
+    case FE_BOOL:
+        strbuf_puts(out, c->i ? "True" : "False");
+        break;
+    case FE_INT:
+        strbuf_printf(out, "%lld", (long long)c->i);
+        break;
+    case FE_FLOAT:
+        strbuf_printf(out, "%.17g", c->f);
+        break;
+    case FE_STRING:
+        strbuf_printf(out, "'%" SV_FMT "'", SV_ARG(c->str));
+        break;
+    case FE_DTYPE:
+        strbuf_puts(out, dtype_name(c->type));
+        break;
+    }
+}
+
+static void list_kernels(const job *j, strbuf *out) {
+    for (uint32_t i = 0; i < fe_kernel_count(j->program); i++) {
+        const fe_kernel *k = fe_get_kernel(j->program, i);
+        strbuf_printf(out, "%" SV_FMT "(", SV_ARG(k->name));
+        for (uint32_t n = 0; n < k->num_params; n++) {
+            const fe_param *p = &k->params[n];
+            strbuf_printf(out, "%s%" SV_FMT, n ? ", " : "", SV_ARG(p->name));
+            if (p->is_constexpr)
+                strbuf_puts(out, ": constexpr");
+            else if (p->has_type)
+                strbuf_puts(out, ": "), ir_type_print(p->type, out);
+            if (p->divisibility > 1)
+                strbuf_printf(out, ":%u", p->divisibility);
+            if (p->has_default)
+                strbuf_puts(out, " = "), print_constant(&p->default_value, out);
+        }
+        strbuf_puts(out, ")\n");
+    }
+}
+
+/// The ABI of RULES 23, for programs that load the binary themselves.
+static void describe_json(const job *j, strbuf *out) {
+    strbuf_puts(out, "{\"kernels\": [");
+    const cg_kernel *k = j->binary.kernels;
+    for (const ir_func *f = j->module->first; f; f = f->next, k++) {
+        strbuf_printf(out, "%s\n  {\"name\": ", f == j->module->first ? "" : ",");
+        strbuf_put_json(out, k->name);
+        strbuf_printf(out, ", \"num_warps\": %u, \"num_ctas\": %u, \"block\": [%u, 1, 1], \"shared_bytes\": %u, \"params\": [",
+                      k->num_warps, k->num_ctas, 32 * k->num_warps, k->shared_bytes);
+        for (uint32_t i = 0; i < f->num_params; i++) {
+            strbuf_puts(out, i ? ", {\"name\": " : "{\"name\": ");
+            strbuf_put_json(out, f->params[i].name);
+            strbuf_puts(out, ", \"type\": ");
+            strbuf_put_json(out, sv_from(ir_type_string(j->arena, f->body->args[i]->type)));
+            if (f->params[i].divisibility > 1)
+                strbuf_printf(out, ", \"divisible_by\": %u", f->params[i].divisibility);
+            if (f->params[i].is_one)
+                strbuf_puts(out, ", \"equals\": 1");
+            strbuf_puts(out, "}");
+        }
+        strbuf_puts(out, "]}");
+    }
+    strbuf_puts(out, "\n]}\n");
+}
+
+// --- generating
+
+static void on_pass(void *ctx, const char *name, double seconds) {
+    job *j = ctx;
+    VEC_PUSH(j->arena, j->times, ((timing){name, seconds * 1e3}));
+}
+
+static bool run_passes(job *j) {
+    strbuf printed;
+    strbuf_init(&printed, j->arena);
+    ir_pass_options p = {
+        .only = j->o->passes,
+        .print_after = j->o->print_after,
+        .print_to = &printed,
+        .on_pass = on_pass,
+        .on_pass_ctx = j,
+    };
+#ifdef TILE_VERIFY_EACH
+    p.verify_each = true;
+#endif
+    bool ok = ir_run_passes(j->module, &p) && !diag_error_count(j->diag);
+    fwrite(printed.data, 1, printed.len, stderr);
+    j->clock_ms = now_ms();
+    return ok;
+}
+
+/// The architecture's name, with "native" asked of the GPU.
+static const char *arch_name(job *j) {
+    if (strcmp(j->o->arch, "native") != 0)
+        return j->o->arch;
+    tile_device *d;
+    tile_error error = {0};
+    tile_device_info info;
+    if (tile_device_open("cuda:0", &d, &error)) {
+        complain(j, "--arch", "native", error.message);
+        tile_error_clear(&error);
+        return NULL;
+    }
+    tile_device_get_info(d, &info, NULL);
+    tile_device_close(d);
+    return arena_copy_string(j->arena, info.arch, strlen(info.arch));
+}
+
+static bool show_resources(job *j, const char *arch, sv *cubin) {
+    cg_resource_usage *usage;
+    uint32_t n;
+    sv message = SV("");
+    if (!cg_assemble(j->arena, j->binary.ptx, arch, true, cubin, &usage, &n, &message))
+        return complain(j, "cannot assemble for", arch, sv_copy(j->arena, message).data);
+    for (uint32_t i = 0; j->o->resource_usage && i < n; i++) {
+        uint32_t shared = usage[i].static_shared_bytes;
+        for (uint32_t k = 0; k < j->binary.num_kernels; k++)
+            if (sv_is(j->binary.kernels[k].name, usage[i].kernel))
+                shared += j->binary.kernels[k].shared_bytes;
+        fprintf(stderr, "%s: %u registers, %u bytes spilled, %u bytes stack, %u bytes shared memory\n",
+                usage[i].kernel, usage[i].registers,
+                usage[i].spill_stores_bytes + usage[i].spill_loads_bytes, usage[i].stack_bytes, shared);
+    }
+    return true;
+}
+
+static bool generate(job *j) {
+    const options *o = j->o;
+    const char *name = arch_name(j);
+    if (!name)
+        return false;
+    const cg_arch *arch = cg_find_arch(name);
+    if (!arch) {
+        strbuf known;
+        strbuf_init(&known, j->arena);
+        for (unsigned i = 0; cg_arch_at(i); i++)
+            strbuf_printf(&known, "%s%s", i ? ", " : "", cg_arch_at(i)->name);
+        return complain(j, "unknown architecture", name, sv_format(j->arena, "expected one of %s", known.data).data);
+    }
+    cg_options cg = {
+        .arch = arch,
+        .ptx_version = o->ptx_version,
+        .no_fp_fusion = o->no_fp_fusion,
+        .line_info = true,
+        .keep_llvm_ir = o->emit == EMIT_LLVM,
+        .source_name = j->path,
+    };
+    if (!cg_compile_ptx(j->module, &cg, &j->binary))
+        return false;
+    VEC_PUSH(j->arena, j->times, ((timing){"llvm ir", j->binary.times.build_s * 1e3}));
+    VEC_PUSH(j->arena, j->times, ((timing){"llvm passes", j->binary.times.passes_s * 1e3}));
+    VEC_PUSH(j->arena, j->times, ((timing){"llvm codegen", j->binary.times.emit_s * 1e3}));
+    j->clock_ms = now_ms();
+    sv cubin = SV("");
+    if (o->resource_usage || o->emit == EMIT_CUBIN) {
+        if (!show_resources(j, name, &cubin))
+            return false;
+        lap(j, "ptxas");
+    }
+    strbuf json;
+    strbuf_init(&json, j->arena);
+    const char *to = o->output;
+    switch (o->emit) {
+    case EMIT_CUBIN:
+        return write_output(j, to ? to : default_output(j, ".cubin"), cubin);
+    case EMIT_LLVM:
+        return write_output(j, to ? to : "-", j->binary.llvm_ir);
+    case EMIT_JSON:
+        describe_json(j, &json);
+        return write_output(j, to ? to : "-", strbuf_view(&json));
+    case EMIT_PTX:
+    case EMIT_TILE:
+    case EMIT_AST:
+        break;
+    }
+    return write_output(j, to ? to : default_output(j, ".ptx"), j->binary.ptx);
+}
+
+/// Names with spaces and '$' are escaped as make wants them.
+static void put_make_name(strbuf *out, const char *name) {
+    for (; *name; name++) {
+        if (*name == ' ' || *name == '#')
+            strbuf_putc(out, '\\');
+        if (*name == '$')
+            strbuf_putc(out, '$');
+        strbuf_putc(out, *name);
+    }
+}
+
+static bool write_dependencies(job *j) {
+    const char *target = j->o->output ? j->o->output : default_output(j, j->o->emit == EMIT_CUBIN ? ".cubin" : ".ptx");
+    strbuf rule;
+    strbuf_init(&rule, j->arena);
+    put_make_name(&rule, target);
+    strbuf_puts(&rule, ":");
+    for (uint32_t i = 0; j->program && i < fe_file_count(j->program); i++) {
+        strbuf_puts(&rule, " ");
+        put_make_name(&rule, fe_file_path(j->program, i));
+    }
+    strbuf_puts(&rule, "\n");
+    return write_output(j, j->o->depfile ? j->o->depfile : default_output(j, ".d"), strbuf_view(&rule));
+}
+
+/// One file from text to output. False after errors (in the diag).
+static bool compile_steps(job *j) {
+    const options *o = j->o;
+    sv text;
+    if (!read_input(j, &text))
+        return false;
+    j->file = diag_add_file(j->diag, strcmp(j->path, "-") ? j->path : "<stdin>", text);
+    strbuf out;
+    strbuf_init(&out, j->arena);
+    if (ends_with(j->path, ".tir")) {
+        j->module = ir_parse(j->arena, j->diag, j->file);
+        if (!j->module || diag_error_count(j->diag))
+            return false;
+        lap(j, "parse");
+    } else {
+        j->program = fe_load(j->arena, j->diag, j->file, &j->fe);
+        if (o->emit == EMIT_AST && j->program) {
+            ast_print(fe_get_ast(j->program), &out);
+            return write_output(j, o->output ? o->output : "-", strbuf_view(&out)) && !diag_error_count(j->diag);
+        }
+        if (!j->program || diag_error_count(j->diag))
+            return false;
+        lap(j, "parse");
+        if (o->list) {
+            list_kernels(j, &out);
+            return write_output(j, "-", strbuf_view(&out));
+        }
+        bool ok = lower_file(j);
+        lap(j, "lower");
+        if (!ok)
+            return false;
+    }
+    if (!run_passes(j))
+        return false;
+    if (o->emit == EMIT_TILE) {
+        ir_print_module(j->module, &out, false);
+        return write_output(j, o->output ? o->output : "-", strbuf_view(&out));
+    }
+    if (o->check)
+        return true;
+    return generate(j) && (!o->depend || write_dependencies(j));
+}
+
+static void show_times(const job *j) {
+    double total = 0;
+    for (uint32_t i = 0; i < j->times.len; i++) {
+        fprintf(stderr, "%8.3f ms  %s\n", j->times.data[i].ms, j->times.data[i].name);
+        total += j->times.data[i].ms;
+    }
+    fprintf(stderr, "%8.3f ms  total\n", total);
+}
+
+static bool compile_file(const options *o, const char *path) {
+    job j = {.arena = arena_create(), .o = o, .path = path};
+    arena *a = j.arena;
+    jmp_buf recovery;
+    if (!a || setjmp(recovery)) {
+        fprintf(stderr, "tilec: out of memory\n");
+        arena_destroy(a);
+        return false;
+    }
+    arena_on_out_of_memory(a, &recovery);
+    j.diag = diag_create(a);
+    j.fe = (fe_options){
+        .num_warps = o->num_warps,
+        .num_ctas = o->num_ctas,
+        .num_stages = o->num_stages,
+        .maxnreg = o->maxnreg,
+        .include_dirs = o->include_dirs.data,
+        .num_include_dirs = o->include_dirs.len,
+    };
+    for (uint32_t i = 0; i < o->warnings.len; i++) {
+        sv w = o->warnings.data[i];
+        if (sv_is(w, "error"))
+            diag_warnings_are_errors(j.diag);
+        else if (sv_starts_with(w, "no-"))
+            diag_set_warning(j.diag, (sv){w.data + 3, w.len - 3}, false);
+        else
+            diag_set_warning(j.diag, w, true);
+    }
+    j.clock_ms = now_ms();
+    bool ok = compile_steps(&j);
+    if (ok && diag_error_count(j.diag))
+        ok = false;
+    strbuf text;
+    strbuf_init(&text, a);
+    if (o->json)
+        diag_render_json(j.diag, &text);
+    else
+        diag_render_text(j.diag, &text);
+    fwrite(text.data, 1, text.len, stderr);
+    if (o->time)
+        show_times(&j);
+    arena_destroy(a);
+    return ok;
+}
+
+static int run(arena *a, int argc, char **argv) {
+    options o;
+    sv message = SV("");
+    if (!options_parse(a, argc, argv, &o, &message)) {
+        fprintf(stderr, "tilec: %" SV_FMT "\n", SV_ARG(message));
+        fprintf(stderr, "try 'tilec --help'\n");
+        return 2;
+    }
+    if (o.help) {
+        strbuf help;
+        strbuf_init(&help, a);
+        options_print_help(&help);
+        fputs(help.data, stdout);
+        return 0;
+    }
+    if (o.version) {
+        printf("tilec %s (LLVM %s)\n", tile_version(), cg_llvm_version());
+        return 0;
+    }
+    bool ok = true;
+    for (uint32_t i = 0; i < o.files.len; i++)
+        ok &= compile_file(&o, o.files.data[i]);
+    return ok ? 0 : 1;
+}
+
+int tile_compiler_main(int argc, char **argv) {
+    arena *a = arena_create();
+    if (!a) {
+        fprintf(stderr, "tilec: out of memory\n");
+        return 1;
+    }
+    int status = run(a, argc, argv);
+    arena_destroy(a);
+    return status;
+}

@@ -1,0 +1,216 @@
+// Reading the command line: a table of options, each with the function that takes its value. Values
+// follow as `--name=value`, `--name value`, or joined to a one-letter option (-DN=4, -DN 4).
+#include "tilec/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct parse {
+    arena *arena;
+    options *o;
+    sv *message;
+} parse;
+
+typedef bool take_fn(parse *p, const char *value);
+
+static bool wrong(parse *p, const char *option, const char *value, const char *expected) {
+    *p->message = sv_format(p->arena, "%s: expected %s, got '%s'", option, expected, value);
+    return false;
+}
+
+static bool take_output(parse *p, const char *v) { return p->o->output = v, true; }
+static bool take_arch(parse *p, const char *v) { return p->o->arch = v, true; }
+static bool take_print_after(parse *p, const char *v) { return p->o->print_after = v, true; }
+static bool take_passes(parse *p, const char *v) { return p->o->passes = v, true; }
+static bool take_depfile(parse *p, const char *v) { return p->o->depfile = v, true; }
+
+static bool take_kernel(parse *p, const char *v) {
+    VEC_PUSH(p->arena, p->o->kernels, v);
+    return true;
+}
+
+static bool take_include(parse *p, const char *v) {
+    VEC_PUSH(p->arena, p->o->include_dirs, v);
+    return true;
+}
+
+static bool take_warning(parse *p, const char *v) {
+    VEC_PUSH(p->arena, p->o->warnings, sv_from(v));
+    return true;
+}
+
+static const char *const emit_names[] = {
+    [EMIT_PTX] = "ptx",   [EMIT_CUBIN] = "cubin", [EMIT_LLVM] = "llvm",
+    [EMIT_TILE] = "tile", [EMIT_AST] = "ast",     [EMIT_JSON] = "json",
+};
+
+static bool take_emit(parse *p, const char *v) {
+    for (size_t i = 0; i < sizeof emit_names / sizeof *emit_names; i++)
+        if (!strcmp(v, emit_names[i]))
+            return p->o->emit = (emit_kind)i, true;
+    return wrong(p, "--emit", v, "ptx, cubin, llvm, tile, ast or json");
+}
+
+static bool take_define(parse *p, const char *v) {
+    const char *eq = strchr(v, '=');
+    definition d;
+    if (!eq || eq == v)
+        return wrong(p, "-D", v, "NAME=VALUE");
+    d.name = (sv){v, (size_t)(eq - v)};
+    if (!parse_constant(p->arena, sv_from(eq + 1), &d.value))
+        return wrong(p, "-D", v, "an int, a float, True, False, None, 'text' or a dtype after '='");
+    VEC_PUSH(p->arena, p->o->definitions, d);
+    return true;
+}
+
+static bool take_signature(parse *p, const char *v) {
+    signature s;
+    if (!parse_signature(p->arena, sv_from(v), &s, p->message))
+        return false;
+    VEC_PUSH(p->arena, p->o->signatures, s);
+    return true;
+}
+
+/// Takes a number within [least, most], a power of two if `power`.
+static bool take_number(parse *p, const char *option, const char *v, uint32_t least, uint32_t most,
+                        bool power, uint32_t *out) {
+    char *end;
+    unsigned long n = strtoul(v, &end, 10);
+    bool digits = *v >= '0' && *v <= '9' && !*end;
+    if (digits && n >= least && n <= most && (!power || !(n & (n - 1))))
+        return *out = (uint32_t)n, true;
+    return wrong(p, option, v,
+                 sv_format(p->arena, "%s from %u to %u", power ? "a power of two" : "a number", least, most).data);
+}
+
+static bool take_num_warps(parse *p, const char *v) { return take_number(p, "--num-warps", v, 1, 32, true, &p->o->num_warps); }
+static bool take_num_ctas(parse *p, const char *v) { return take_number(p, "--num-ctas", v, 1, 16, true, &p->o->num_ctas); }
+static bool take_num_stages(parse *p, const char *v) { return take_number(p, "--num-stages", v, 1, 16, false, &p->o->num_stages); }
+static bool take_maxnreg(parse *p, const char *v) { return take_number(p, "--maxnreg", v, 16, 255, false, &p->o->maxnreg); }
+
+static bool take_ptx(parse *p, const char *v) {
+    unsigned major, minor;
+    char end;
+    if (sscanf(v, "%u.%u%c", &major, &minor, &end) != 2 || major < 7 || major > 20 || minor > 9)
+        return wrong(p, "--ptx", v, "a PTX version such as 8.0");
+    return p->o->ptx_version = major * 10 + minor, true;
+}
+
+static bool take_fp_fusion(parse *p, const char *v) {
+    if (strcmp(v, "on") != 0 && strcmp(v, "off") != 0)
+        return wrong(p, "--fp-fusion", v, "on or off");
+    return p->o->no_fp_fusion = v[1] == 'f', true;
+}
+
+#define FLAG_OPTION(name) static bool take_##name(parse *p, const char *v) { return (void)v, p->o->name = true; }
+FLAG_OPTION(resource_usage)
+FLAG_OPTION(time)
+FLAG_OPTION(check)
+FLAG_OPTION(json)
+FLAG_OPTION(list)
+FLAG_OPTION(depend)
+FLAG_OPTION(version)
+FLAG_OPTION(help)
+
+/// One row per option: its name, what its value is called (NULL: it takes none), how it is taken.
+static const struct {
+    const char *name, *value;
+    take_fn *take;
+    const char *help;
+} table[] = {
+    {"-o", "PATH", take_output, "output file; '-' is standard output"},
+    {"--emit", "KIND", take_emit, "ptx (default), cubin, llvm, tile, ast, json"},
+    {"--arch", "ARCH", take_arch, "sm_80 (default) to sm_120, or native: the GPU of this machine"},
+    {"--kernel", "NAME", take_kernel, "compile this kernel only; may be repeated"},
+    {"-D", "NAME=VALUE", take_define, "a constexpr: int, float, True, None, 'text', dtype"},
+    {"--signature", "SIG", take_signature, "types and hints: 'kernel(x=*fp32:16, n=i32)'"},
+    {"--num-warps", "N", take_num_warps, "warps per program (4)"},
+    {"--num-ctas", "N", take_num_ctas, "thread blocks per program (1)"},
+    {"--num-stages", "N", take_num_stages, "pipeline stages (3)"},
+    {"--maxnreg", "N", take_maxnreg, "most registers per thread"},
+    {"--ptx", "VERSION", take_ptx, "PTX version (the lowest that does)"},
+    {"--fp-fusion", "on|off", take_fp_fusion, "contract a*b+c to fma (on)"},
+    {"--resource-usage", NULL, take_resource_usage, "registers, spills, shared memory, by ptxas"},
+    {"--time", NULL, take_time, "where the compile time went"},
+    {"--print-after", "PASS", take_print_after, "tile IR after a pass, or after all"},
+    {"--passes", "A,B", take_passes, "run these passes instead of the pipeline"},
+    {"-I", "DIR", take_include, "where imports are looked up, after the file's own folder"},
+    {"-MD", NULL, take_depend, "write a make rule with the files read to FILE.d"},
+    {"-MF", "FILE", take_depfile, "name of that file"},
+    {"--check", NULL, take_check, "only diagnose"},
+    {"-W", "NAME", take_warning, "-Wname, -Wno-name, -Werror"},
+    {"--json", NULL, take_json, "diagnostics as JSON lines"},
+    {"--list", NULL, take_list, "the kernels of a file with their parameters"},
+    {"--version", NULL, take_version, "print the version"},
+    {"--help", NULL, take_help, "print this"},
+};
+enum { NUM_OPTIONS = sizeof table / sizeof *table };
+
+void options_print_help(strbuf *out) {
+    strbuf_puts(out, "usage: tilec [options] FILE.tile [FILE2 ...]\n"
+                     "Compiles each file to FILE.ptx in the current directory; '-' reads standard input.\n\n");
+    for (size_t i = 0; i < NUM_OPTIONS; i++) {
+        bool is_long = table[i].name[1] == '-';
+        sv left = table[i].value ? sv_format(out->arena, "%s%s%s", table[i].name, is_long ? "=" : " ", table[i].value)
+                                 : sv_from(table[i].name);
+        strbuf_printf(out, "  %-22.*s %s\n", SV_ARG(left), table[i].help);
+    }
+    strbuf_puts(out, "\nExit status: 0, 1 after errors in the input, 2 for a wrong option.\n");
+}
+
+/// Finds the option that `arg` names; *joined gets a value written in the same word, if any.
+static int find_option(const char *arg, const char **joined) {
+    *joined = NULL;
+    for (int i = 0; i < NUM_OPTIONS; i++)
+        if (!strcmp(arg, table[i].name))
+            return i;
+    for (int i = 0; i < NUM_OPTIONS; i++) {
+        size_t n = strlen(table[i].name);
+        if (!table[i].value || strncmp(arg, table[i].name, n) != 0)
+            continue;
+        bool is_long = table[i].name[1] == '-';
+        if (is_long && arg[n] != '=')
+            continue;
+        *joined = arg + n + is_long;
+        return i;
+    }
+    return -1;
+}
+
+bool options_parse(arena *a, int argc, char **argv, options *out, sv *message) {
+    *out = (options){.arch = "sm_80", .num_warps = 4, .num_ctas = 1, .num_stages = 3};
+    parse p = {.arena = a, .o = out, .message = message};
+    bool only_files = false;
+    for (int i = 1; i < argc; i++) {
+        const char *arg = argv[i], *value;
+        if (only_files || arg[0] != '-' || !arg[1]) {
+            VEC_PUSH(a, out->files, arg);
+            continue;
+        }
+        if (!strcmp(arg, "--")) {
+            only_files = true;
+            continue;
+        }
+        int option = find_option(arg, &value);
+        if (option < 0) {
+            *message = sv_format(a, "unknown option '%s'", arg);
+            return false;
+        }
+        if (table[option].value && !value) {
+            if (i + 1 == argc) {
+                *message = sv_format(a, "option '%s' needs a value: %s", arg, table[option].value);
+                return false;
+            }
+            value = argv[++i];
+        }
+        if (!table[option].take(&p, value))
+            return false;
+    }
+    if (out->help || out->version)
+        return true;
+    if (!out->files.len)
+        *message = SV("no input file");
+    else if (out->output && strcmp(out->output, "-") != 0 && out->files.len > 1)
+        *message = SV("-o with several input files");
+    return !message->len;
+}

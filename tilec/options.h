@@ -1,0 +1,48 @@
+// The command line of tilec: one table of options, parsed into one struct.
+#ifndef TILE_TILEC_OPTIONS_H
+#define TILE_TILEC_OPTIONS_H
+
+#include "frontend/frontend.h"
+
+typedef enum emit_kind { EMIT_PTX, EMIT_CUBIN, EMIT_LLVM, EMIT_TILE, EMIT_AST, EMIT_JSON } emit_kind;
+
+typedef VEC(const char *) string_list;
+
+/// -D NAME=VALUE.
+typedef struct definition {
+    sv name;
+    fe_constant value;
+} definition;
+
+/// --signature 'kernel(x=*fp32:16, n=i32)'.
+typedef struct signature {
+    sv kernel;
+    fe_arg *args;
+    uint32_t num_args;
+} signature;
+
+typedef struct options {
+    string_list files, kernels, include_dirs;
+    VEC(definition) definitions;
+    VEC(signature) signatures;
+    VEC(sv) warnings; ///< as written after -W
+    emit_kind emit;
+    const char *output; ///< NULL: the default
+    const char *arch;
+    const char *print_after, *passes;
+    const char *depfile;
+    uint32_t num_warps, num_ctas, num_stages, maxnreg;
+    unsigned ptx_version; ///< 78 for 7.8; 0: the lowest that does
+    bool no_fp_fusion, resource_usage, time, check, json, list, depend, version, help;
+} options;
+
+/// Parses argv. On a wrong option fills `message` (in the arena) and returns false.
+bool options_parse(arena *a, int argc, char **argv, options *out, sv *message);
+void options_print_help(strbuf *out);
+
+/// Parses one value as -D takes it: int, float, True, False, None, 'text', or a dtype.
+bool parse_constant(arena *a, sv text, fe_constant *out);
+/// Parses --signature's text; on failure *message says what is wrong.
+bool parse_signature(arena *a, sv text, signature *out, sv *message);
+
+#endif

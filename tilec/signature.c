@@ -1,0 +1,155 @@
+// The small languages of the command line: values after -D NAME=, and --signature
+// 'kernel(x=*fp32:16, n=i32, flag=i32=1, BLOCK=1024)', where ':16' says divisible by 16 and '=1'
+// says that the integer is 1.
+#include "tilec/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static sv trim(sv s) {
+    while (s.len && (*s.data == ' ' || *s.data == '\t'))
+        s.data++, s.len--;
+    while (s.len && (s.data[s.len - 1] == ' ' || s.data[s.len - 1] == '\t'))
+        s.len--;
+    return s;
+}
+
+/// Cuts `s` at the first `c` outside quotes; *rest gets what follows it. False if there is none.
+static bool cut(sv s, char c, sv *head, sv *rest) {
+    char quote = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        char x = s.data[i];
+        if (quote) {
+            quote = x == quote ? 0 : quote;
+        } else if (x == '\'' || x == '"') {
+            quote = x;
+        } else if (x == c) {
+            *head = trim((sv){s.data, i});
+            *rest = trim((sv){s.data + i + 1, s.len - i - 1});
+            return true;
+        }
+    }
+    *head = trim(s);
+    *rest = SV("");
+    return false;
+}
+
+bool parse_constant(arena *a, sv text, fe_constant *out) {
+    *out = (fe_constant){0};
+    text = trim(text);
+    if (!text.len)
+        return false;
+    if (sv_is(text, "None"))
+        return true;
+    if (sv_is(text, "True") || sv_is(text, "False")) {
+        *out = (fe_constant){.kind = FE_BOOL, .i = text.data[0] == 'T'};
+        return true;
+    }
+    char q = text.data[0];
+    if (q == '\'' || q == '"') {
+        bool closed = text.len >= 2 && text.data[text.len - 1] == q;
+        *out = (fe_constant){.kind = FE_STRING, .str = {text.data + 1, closed ? text.len - 2 : 0}};
+        return closed;
+    }
+    char *copy = arena_copy_string(a, text.data, text.len), *end;
+    errno = 0;
+    long long i = strtoll(copy, &end, 0);
+    if (!*end && errno == 0) {
+        *out = (fe_constant){.kind = FE_INT, .i = i};
+        return true;
+    }
+    double f = strtod(copy, &end);
+    if (!*end) {
+        *out = (fe_constant){.kind = FE_FLOAT, .f = f};
+        return true;
+    }
+    sv name = text;
+    if (sv_starts_with(name, "tl."))
+        name = (sv){name.data + 3, name.len - 3};
+    dtype t = dtype_from_name(name);
+    if (t == DT_VOID || t == DT_PTR)
+        return false;
+    *out = (fe_constant){.kind = FE_DTYPE, .type = t};
+    return true;
+}
+
+/// Parses "*const fp32:16" or "i32=1"; false if it is not a type.
+static bool parse_type(sv text, fe_arg *out, sv *bad_hint) {
+    sv type, hint, one;
+    bool has_one = cut(text, '=', &type, &one);
+    bool has_hint = cut(type, ':', &type, &hint);
+    bool pointer = type.len && type.data[0] == '*', is_const = false;
+    if (pointer) {
+        type = trim((sv){type.data + 1, type.len - 1});
+        sv head, rest;
+        if (cut(type, ' ', &head, &rest) && (sv_is(head, "const") || sv_is(head, "k"))) {
+            is_const = true;
+            type = rest;
+        }
+    }
+    dtype t = dtype_from_name(type);
+    if (t == DT_VOID || t == DT_PTR)
+        return false;
+    out->has_type = true;
+    out->type = pointer ? ir_pointer_type(t, is_const) : ir_scalar_type(t);
+    if (has_one) {
+        if (!sv_is(one, "1") || pointer || !dtype_is_int(t))
+            *bad_hint = one;
+        out->is_one = true;
+    }
+    if (has_hint) {
+        unsigned n = 0;
+        for (size_t i = 0; i < hint.len; i++)
+            n = hint.data[i] >= '0' && hint.data[i] <= '9' && n < 1000 ? n * 10 + (unsigned)(hint.data[i] - '0') : 9999;
+        if (!n || n > 1024 || (n & (n - 1)) || (!pointer && !dtype_is_int(t)))
+            *bad_hint = hint;
+        out->divisibility = n;
+    }
+    return true;
+}
+
+bool parse_signature(arena *a, sv text, signature *out, sv *message) {
+    sv name, rest;
+    text = trim(text);
+    if (!cut(text, '(', &name, &rest) || !rest.len || rest.data[rest.len - 1] != ')') {
+        *message = sv_format(a, "--signature: expected 'kernel(name=type, ...)', got '%" SV_FMT "'", SV_ARG(text));
+        return false;
+    }
+    rest.len--;
+    *out = (signature){.kernel = name};
+    VEC(fe_arg) args = {0};
+    while ((rest = trim(rest)).len) {
+        sv item, key, value, bad_hint = SV("");
+        cut(rest, ',', &item, &rest);
+        fe_arg arg = {0};
+        bool has_value = cut(item, '=', &key, &value);
+        if (!has_value && cut(item, ':', &key, &value)) // 'x: *fp32' reads as well as 'x=*fp32'
+            has_value = true;
+        arg.name = key;
+        if (!has_value || !key.len || !value.len) {
+            *message = sv_format(a, "--signature: expected name=type, got '%" SV_FMT "'", SV_ARG(item));
+            return false;
+        }
+        if (parse_type(value, &arg, &bad_hint)) {
+            if (bad_hint.len) {
+                *message = sv_format(a, "--signature: wrong hint '%" SV_FMT "' for '%" SV_FMT "'; expected a power of two up to 1024 after ':', or =1 on an integer",
+                                     SV_ARG(bad_hint), SV_ARG(key));
+                return false;
+            }
+        } else if (parse_constant(a, value, &arg.constant)) {
+            arg.is_constexpr = true;
+        } else {
+            *message = sv_format(a, "--signature: '%" SV_FMT "' is neither a type nor a value", SV_ARG(value));
+            return false;
+        }
+        for (uint32_t i = 0; i < args.len; i++)
+            if (sv_equal(args.data[i].name, key)) {
+                *message = sv_format(a, "--signature: '%" SV_FMT "' is given twice", SV_ARG(key));
+                return false;
+            }
+        VEC_PUSH(a, args, arg);
+    }
+    out->args = args.data;
+    out->num_args = args.len;
+    return true;
+}
