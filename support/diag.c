@@ -472,7 +472,7 @@ void diag_render_text(const diag *d, strbuf *out) {
 
 // --- JSON lines
 
-static void json_string(strbuf *out, sv text) {
+void diag_put_json_string(strbuf *out, sv text) {
     strbuf_putc(out, '"');
     for (size_t i = 0; i < text.len;) {
         glyph g = decode(text, i);
@@ -496,12 +496,12 @@ static void json_fields(const diag *d, strbuf *out, src_range at, const char *se
         diag_position from = diag_locate(d, at.file, at.begin);
         diag_position to = diag_locate(d, at.file, at.end);
         strbuf_puts(out, "\"file\": ");
-        json_string(out, sv_from(diag_file_path(d, at.file)));
+        diag_put_json_string(out, sv_from(diag_file_path(d, at.file)));
         strbuf_printf(out, ", \"line\": %u, \"column\": %u, \"end_line\": %u, \"end_column\": %u, ",
                       from.line, from.column, to.line, to.column);
     }
     strbuf_printf(out, "\"severity\": \"%s\", \"message\": ", severity);
-    json_string(out, text);
+    diag_put_json_string(out, text);
 }
 
 static void json_remarks(const diag *d, strbuf *out, const char *key, const char *severity,
@@ -522,7 +522,7 @@ void diag_render_json(const diag *d, strbuf *out) {
         json_fields(d, out, m->at, severity_name(m->severity), m->text);
         if (m->option) {
             strbuf_puts(out, ", \"option\": ");
-            json_string(out, sv_from(m->option));
+            diag_put_json_string(out, sv_from(m->option));
         }
         json_remarks(d, out, "labels", "label", m->labels.data, m->labels.len);
         json_remarks(d, out, "notes", "note", m->notes.data, m->notes.len);

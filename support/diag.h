@@ -59,4 +59,7 @@ void diag_render_text(const diag *d, strbuf *out);
 /// One JSON object per line: file, line, column, end_line, end_column, severity, message, notes.
 void diag_render_json(const diag *d, strbuf *out);
 
+/// Puts text as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD.
+void diag_put_json_string(strbuf *out, sv text);
+
 #endif

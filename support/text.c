@@ -70,17 +70,3 @@ void strbuf_vprintf(strbuf *s, const char *fmt, va_list args) {
 }
 
 sv strbuf_view(const strbuf *s) { return (sv){s->data ? s->data : "", s->len}; }
-
-void strbuf_put_json(strbuf *s, sv text) {
-    strbuf_putc(s, '"');
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        if (c == '"' || c == '\\')
-            strbuf_putc(s, '\\');
-        if (c < 0x20)
-            strbuf_printf(s, "\\u%04x", c);
-        else
-            strbuf_putc(s, (char)c);
-    }
-    strbuf_putc(s, '"');
-}

@@ -44,8 +44,6 @@ void strbuf_puts(strbuf *s, const char *nul_terminated);
 void strbuf_putc(strbuf *s, char c);
 void strbuf_printf(strbuf *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vprintf(strbuf *s, const char *fmt, va_list args);
-/// Puts text as a JSON string, quotes included.
-void strbuf_put_json(strbuf *s, sv text);
 sv strbuf_view(const strbuf *s);
 
 /// A growing array: `VEC(int) v = {0}; VEC_PUSH(a, v, 3); v.data[0]; v.len`.

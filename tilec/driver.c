@@ -141,13 +141,6 @@ static ir_func *lower_kernel(job *j, const fe_kernel *k, const signature *s) {
     return fe_lower(j->program, j->module, k, args.data, args.len, &j->fe);
 }
 
-static bool is_asked_for(const options *o, sv name) {
-    for (uint32_t i = 0; i < o->kernels.len; i++)
-        if (sv_is(name, o->kernels.data[i]))
-            return true;
-    return !o->kernels.len;
-}
-
 /// Entries of several specializations of one kernel get a suffix made from the signature.
 static void rename_variant(job *j, ir_func *f, const signature *s) {
     strbuf text;
@@ -273,14 +266,14 @@ static void describe_json(const job *j, strbuf *out) {
     const cg_kernel *k = j->binary.kernels;
     for (const ir_func *f = j->module->first; f; f = f->next, k++) {
         strbuf_printf(out, "%s\n  {\"name\": ", f == j->module->first ? "" : ",");
-        strbuf_put_json(out, k->name);
+        diag_put_json_string(out, k->name);
         strbuf_printf(out, ", \"num_warps\": %u, \"num_ctas\": %u, \"block\": [%u, 1, 1], \"shared_bytes\": %u, \"params\": [",
                       k->num_warps, k->num_ctas, 32 * k->num_warps, k->shared_bytes);
         for (uint32_t i = 0; i < f->num_params; i++) {
             strbuf_puts(out, i ? ", {\"name\": " : "{\"name\": ");
-            strbuf_put_json(out, f->params[i].name);
+            diag_put_json_string(out, f->params[i].name);
             strbuf_puts(out, ", \"type\": ");
-            strbuf_put_json(out, sv_from(ir_type_string(j->arena, f->body->args[i]->type)));
+            diag_put_json_string(out, sv_from(ir_type_string(j->arena, f->body->args[i]->type)));
             if (f->params[i].divisibility > 1)
                 strbuf_printf(out, ", \"divisible_by\": %u", f->params[i].divisibility);
             if (f->params[i].is_one)
@@ -482,17 +475,20 @@ static void show_times(const job *j) {
     fprintf(stderr, "%8.3f ms  total\n", total);
 }
 
-static bool compile_file(const options *o, const char *path) {
-    job j = {.arena = arena_create(), .o = o, .path = path};
-    arena *a = j.arena;
-    jmp_buf recovery;
-    if (!a || setjmp(recovery)) {
-        fprintf(stderr, "tilec: out of memory\n");
-        arena_destroy(a);
-        return false;
+static void set_warnings(diag *d, const options *o) {
+    for (uint32_t i = 0; i < o->warnings.len; i++) {
+        sv w = o->warnings.data[i];
+        if (sv_is(w, "error"))
+            diag_warnings_are_errors(d);
+        else if (sv_starts_with(w, "no-"))
+            diag_set_warning(d, (sv){w.data + 3, w.len - 3}, false);
+        else
+            diag_set_warning(d, w, true);
     }
-    arena_on_out_of_memory(a, &recovery);
-    j.diag = diag_create(a);
+}
+
+static bool compile_in(arena *a, const options *o, const char *path) {
+    job j = {.arena = a, .o = o, .path = path, .diag = diag_create(a), .clock_ms = now_ms()};
     j.fe = (fe_options){
         .num_warps = o->num_warps,
         .num_ctas = o->num_ctas,
@@ -501,19 +497,8 @@ static bool compile_file(const options *o, const char *path) {
         .include_dirs = o->include_dirs.data,
         .num_include_dirs = o->include_dirs.len,
     };
-    for (uint32_t i = 0; i < o->warnings.len; i++) {
-        sv w = o->warnings.data[i];
-        if (sv_is(w, "error"))
-            diag_warnings_are_errors(j.diag);
-        else if (sv_starts_with(w, "no-"))
-            diag_set_warning(j.diag, (sv){w.data + 3, w.len - 3}, false);
-        else
-            diag_set_warning(j.diag, w, true);
-    }
-    j.clock_ms = now_ms();
-    bool ok = compile_steps(&j);
-    if (ok && diag_error_count(j.diag))
-        ok = false;
+    set_warnings(j.diag, o);
+    bool ok = compile_steps(&j) && !diag_error_count(j.diag);
     strbuf text;
     strbuf_init(&text, a);
     if (o->json)
@@ -523,6 +508,19 @@ static bool compile_file(const options *o, const char *path) {
     fwrite(text.data, 1, text.len, stderr);
     if (o->time)
         show_times(&j);
+    return ok;
+}
+
+static bool compile_file(const options *o, const char *path) {
+    arena *a = arena_create();
+    jmp_buf recovery;
+    bool ok = false;
+    if (!a || setjmp(recovery)) {
+        fprintf(stderr, "tilec: out of memory\n");
+    } else {
+        arena_on_out_of_memory(a, &recovery);
+        ok = compile_in(a, o, path);
+    }
     arena_destroy(a);
     return ok;
 }
