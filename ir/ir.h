@@ -20,6 +20,7 @@
 enum {
     IR_MAX_RANK = LAYOUT_MAX_RANK,
     IR_MAX_ELEMENTS = 1 << 20,
+    IR_MAX_NESTING = 200, ///< regions within regions; code that recurses over regions relies on it
 };
 
 /// A scalar type if rank is 0, else a tile type. Compare with ir_type_equal.

@@ -72,7 +72,7 @@ static void name_value(printer *p, const ir_value *v) {
 
 static void note_value(printer *p, const ir_value *v) {
     name_value(p, v);
-    if (!v->layout)
+    if (!v->layout || p->num_layouts == p->func->num_layouts)
         return;
     for (uint32_t i = 0; i < p->num_layouts; i++)
         if (p->layouts[i] == v->layout)
