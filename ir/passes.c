@@ -1,0 +1,88 @@
+// Runs the passes of passes.def, in order, on every function of a module. In builds with
+// TILE_VERIFY_EACH, or when asked, the verifier runs after each pass, and its errors say which
+// pass broke the IR.
+#include "ir/passes.h"
+
+#include <time.h>
+
+const ir_pass ir_passes[] = {
+#define PASS(name, run, doc) {name, run, doc},
+#include "ir/passes.def"
+#undef PASS
+    {NULL, NULL, NULL},
+};
+
+#ifdef TILE_VERIFY_EACH
+static const bool always_verify = true;
+#else
+static const bool always_verify = false;
+#endif
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static const ir_pass *find_pass(sv name) {
+    for (const ir_pass *p = ir_passes; p->name; p++)
+        if (sv_is(name, p->name))
+            return p;
+    return NULL;
+}
+
+static void print_after(ir_module *m, const ir_pass *pass, const ir_pass_options *o) {
+    if (!o->print_after || !o->print_to)
+        return;
+    if (strcmp(o->print_after, "all") != 0 && strcmp(o->print_after, pass->name) != 0)
+        return;
+    strbuf_printf(o->print_to, "// after %s\n", pass->name);
+    ir_print_module(m, o->print_to, false);
+}
+
+static bool run_pass(ir_module *m, const ir_pass *pass, const ir_pass_options *o) {
+    uint32_t errors = diag_error_count(m->diag);
+    double begin = now();
+    for (ir_func *f = m->first; f; f = f->next)
+        pass->run(f);
+    if (o->on_pass)
+        o->on_pass(o->on_pass_ctx, pass->name, now() - begin);
+    print_after(m, pass, o);
+    if (diag_error_count(m->diag) > errors)
+        return false;
+    bool ok = true;
+    if (o->verify_each || always_verify) {
+        sv where = sv_format(m->arena, "after pass '%s'", pass->name);
+        for (ir_func *f = m->first; f; f = f->next)
+            ok = ir_verify(f, where.data) && ok;
+    }
+    return ok;
+}
+
+static sv next_name(const char **list) {
+    size_t len = strcspn(*list, ",");
+    sv name = {*list, len};
+    *list += len + ((*list)[len] == ',');
+    return name;
+}
+
+bool ir_run_passes(ir_module *m, const ir_pass_options *o) {
+    if (!o->only) {
+        for (const ir_pass *p = ir_passes; p->name; p++)
+            if (!run_pass(m, p, o))
+                return false;
+        return true;
+    }
+    // All names are looked up before the first pass runs.
+    for (const char *list = o->only; *list;) {
+        sv name = next_name(&list);
+        if (!find_pass(name)) {
+            diag_error(m->diag, SRC_NONE, "there is no pass '%" SV_FMT "'", SV_ARG(name));
+            return false;
+        }
+    }
+    for (const char *list = o->only; *list;)
+        if (!run_pass(m, find_pass(next_name(&list)), o))
+            return false;
+    return true;
+}
