@@ -1,0 +1,119 @@
+// Row-wise softmax from C, in both forms of softmax.tile.
+//   softmax [--device cuda:0|cpu] [--rows M] [--cols N] [--dtype fp32|fp16|bf16]
+//           [--form rows|persistent] [--warps W] [--verify] [--bench]
+// The persistent form is sized as the Triton tutorial does it: warm the kernel up, ask how many of
+// its blocks a multiprocessor holds at once, launch that many per multiprocessor, at most one a row.
+#include "common.h"
+
+static uint32_t next_power_of_2(uint32_t n) {
+    uint32_t p = 1;
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+/// About 16 elements a thread for short rows, up to 64 for long ones.
+static uint32_t pick_warps(uint32_t block) {
+    uint32_t warps = block / (32 * (block >= 8192 ? 32 : 16));
+    return warps < 1 ? 1 : warps > 32 ? 32 : warps;
+}
+
+/// Counts the elements outside |y - ref| <= (4 + 2 |x - max|) 2^-24 ref (plus one unit in the last
+/// place of a 16-bit output), against a reference in double precision.
+static long verify(element t, const void *x, const void *y, long rows, long cols) {
+    long wrong = 0;
+    for (long r = 0; r < rows; r++) {
+        double max = -INFINITY, sum = 0;
+        for (long c = 0; c < cols; c++)
+            max = fmax(max, load_element(t, x, (size_t)(r * cols + c)));
+        for (long c = 0; c < cols; c++)
+            sum += exp(load_element(t, x, (size_t)(r * cols + c)) - max);
+        for (long c = 0; c < cols; c++) {
+            double v = load_element(t, x, (size_t)(r * cols + c)), got = load_element(t, y, (size_t)(r * cols + c));
+            double ref = exp(v - max) / sum;
+            double bound = (4 + 2 * fabs(v - max)) * 0x1p-24 * ref;
+            if (t == FP16)
+                bound += fmax(ref * 0x1p-10, 0x1p-24);
+            if (t == BF16)
+                bound += fmax(ref * 0x1p-7, 0x1p-133);
+            wrong += !(fabs(got - ref) <= bound);
+        }
+    }
+    return wrong;
+}
+
+int main(int argc, char **argv) {
+    static const char *const known[] = {"device", "rows", "cols", "dtype", "form", "warps", "verify", "bench", NULL};
+    check_options(argc, argv, known);
+    tile_error err = {0};
+    tile_device *dev = open_device(option(argc, argv, "device", NULL), &err);
+    tile_device_info info;
+    check(tile_device_get_info(dev, &info, &err), &err);
+    long rows = number_option(argc, argv, "rows", info.is_cuda ? 4096 : 64, 1);
+    long cols = number_option(argc, argv, "cols", 1000, 1);
+    element type = element_option(argc, argv);
+    bool persistent = !strcmp(option(argc, argv, "form", "rows"), "persistent");
+    if (rows > INT32_MAX || cols > 1 << 20) {
+        fprintf(stderr, "at most 2^31 - 1 rows of 2^20 columns\n");
+        return 2;
+    }
+
+    tile_module *mod;
+    tile_kernel *softmax;
+    char name[64];
+    snprintf(name, sizeof name, "softmax_%s%s", persistent ? "persistent_" : "", elements[type].name);
+    check(tile_module_load_file(dev, kernel_file("softmax.tile"), &mod, &err), &err);
+    check(tile_module_get_kernel(mod, name, &softmax, &err), &err);
+
+    size_t count = (size_t)rows * (size_t)cols, bytes = count * elements[type].bytes;
+    void *x = malloc(bytes), *y = malloc(bytes);
+    if (!x || !y)
+        return fprintf(stderr, "out of memory\n"), 1;
+    uint32_t random = 12345;
+    for (size_t i = 0; i < count; i++) {
+        random = random * 1664525u + 1013904223u;
+        store_element(type, x, i, ((double)(random >> 20) - 2048) / 64 / 8 * 2);
+    }
+    tile_buffer *dx, *dy, *flush = NULL;
+    check(tile_buffer_create(dev, bytes, &dx, &err), &err);
+    check(tile_buffer_create(dev, bytes, &dy, &err), &err);
+    check(tile_copy_to_device(dx, 0, x, bytes, NULL, &err), &err);
+
+    uint32_t block = next_power_of_2((uint32_t)cols);
+    const char *dtype = elements[type].name;
+    tile_arg args[8] = {TILE_BUFFER(dy, dtype), TILE_BUFFER(dx, dtype), TILE_I32(cols), TILE_I32(cols)};
+    uint32_t n = 4;
+    if (persistent)
+        args[n++] = TILE_I32(rows);
+    args[n++] = TILE_I32(cols);
+    args[n++] = TILE_CONSTEXPR_INT("BLOCK", block);
+    tile_launch_options launch = {.size = sizeof launch, .grid = {(uint32_t)rows}};
+    launch.num_warps = next_power_of_2((uint32_t)number_option(argc, argv, "warps", (long)pick_warps(block), 1));
+    tile_kernel_info kernel;
+    check(tile_warmup(softmax, args, n, &launch, &kernel, &err), &err);
+    if (persistent)
+        launch.grid[0] = tile_persistent_grid(&kernel, (uint64_t)rows);
+    check(tile_launch(softmax, args, n, &launch, &err), &err);
+    check(tile_copy_to_host(y, dy, 0, bytes, NULL, &err), &err);
+
+    long wrong = option(argc, argv, "verify", NULL) || !option(argc, argv, "bench", NULL)
+                     ? verify(type, x, y, rows, cols)
+                     : 0;
+    printf("%s %ld x %ld on %s, %u warps, grid %u: %s", name, rows, cols, info.name, launch.num_warps,
+           launch.grid[0], wrong ? "WRONG" : "right");
+    if (info.is_cuda)
+        printf(", %u registers, %u bytes spilled, %u bytes shared", kernel.registers, kernel.spill_bytes,
+               kernel.shared_bytes);
+    if (option(argc, argv, "bench", NULL)) {
+        if (info.is_cuda)
+            check(tile_buffer_create(dev, 256 << 20, &flush, &err), &err);
+        double ms = median_ms(dev, softmax, args, n, &launch, flush, info.is_cuda ? 50 : 3);
+        printf(", %.4f ms, %.0f GB/s", ms, 2.0 * (double)bytes / ms * 1e-6);
+    }
+    printf("\n");
+    tile_buffer_destroy(dx), tile_buffer_destroy(dy), tile_buffer_destroy(flush);
+    tile_module_destroy(mod);
+    tile_device_close(dev);
+    free(x), free(y);
+    return wrong != 0;
+}
