@@ -103,7 +103,7 @@ static inline double load_element(element t, const void *data, size_t i) {
     return f;
 }
 
-/// Stores a value that the type holds exactly: the examples' inputs are multiples of 1/64.
+/// Stores a value, cut to the type: callers read back what was stored.
 static inline void store_element(element t, void *data, size_t i, double v) {
     float f = (float)v;
     uint32_t bits;
