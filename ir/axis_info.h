@@ -6,7 +6,7 @@
 //                    the byte address)
 //   constancy[d]     length of runs of equal values along d
 // Runs start at multiples of their length. All are powers of two, for scalars rank is 0 and entry 0
-// is used (contiguity and constancy 1).
+// is used (contiguity and constancy 1). A pointer's runs step by the size of what it points to.
 #ifndef TILE_IR_AXIS_INFO_H
 #define TILE_IR_AXIS_INFO_H
 
@@ -18,6 +18,7 @@ typedef struct axis_info {
     uint32_t constancy[IR_MAX_RANK];
     bool is_const; ///< all elements equal `value`, known
     int64_t value;
+    bool non_negative; ///< an integer that is at least 0, if its indexing arithmetic does not overflow
 } axis_info;
 
 typedef struct axis_analysis axis_analysis;
@@ -27,5 +28,9 @@ axis_analysis *axis_analyze(ir_func *f, arena *a);
 const axis_info *axis_get(const axis_analysis *an, const ir_value *v);
 /// The index of the parameter that every pointer in v derives from, or -1 if not one and known.
 int axis_pointer_root(const axis_analysis *an, const ir_value *v);
+/// Into how wide a vector (elements, a power of two, at most 16 bytes) the load, store or atomic
+/// `op` may be cut along dimension `dim` of its pointer tile: neighbours lie side by side, the
+/// first one is aligned, and one mask bit speaks for all. 1 for atomics and for scalars.
+uint32_t axis_access_width(const axis_analysis *an, const ir_op *op, unsigned dim);
 
 #endif
