@@ -219,6 +219,10 @@ static layout project(const layout *l, uint32_t keep) {
     return out;
 }
 
+layout layout_drop_register_copies(const layout *l) {
+    return project(l, (uint32_t)((1ull << l->index_bits) - 1));
+}
+
 layout layout_broadcast_source(const layout *l, const uint32_t *src_shape,
                                const uint32_t *dst_shape, unsigned rank) {
     uint32_t keep = 0;
@@ -291,9 +295,8 @@ unsigned layout_contiguous_regs(const layout *l) {
     while (bits < l->reg_bits && l->basis[bits] == 1u << bits)
         bits++;
     for (unsigned i = bits; i < layout_place_bits(l); i++) {
-        while (l->basis[i] & ((1u << bits) - 1)) {
+        if (l->basis[i] & ((1u << bits) - 1))
             bits = (unsigned)__builtin_ctz(l->basis[i]);
-        }
     }
     return 1u << bits;
 }

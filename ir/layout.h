@@ -88,6 +88,9 @@ typedef struct layout_replication {
 } layout_replication;
 layout_replication layout_get_replication(const layout *l);
 
+/// The same layout with every register in which a thread repeats itself left out.
+layout layout_drop_register_copies(const layout *l);
+
 /// The blocked layout: along order[0], order[1].. (fastest first), `vec` elements per thread along
 /// order[0], then lanes, then warps along warp_order[0].., then what is left as more registers,
 /// and ctas along the slowest dimension with extent left. Threads left over get zero bases.
