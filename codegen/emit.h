@@ -22,6 +22,7 @@ struct emitter {
     LLVMBuilderRef b;
     LLVMValueRef fn;
     LLVMValueRef **regs;   ///< by value id: layout_reg_count(layout) lane values, or one scalar
+    uint32_t *uses;        ///< by value id: number of uses
     LLVMValueRef smem_base; ///< set by begin_function: pointer to the CTA's dynamic shared memory
     LLVMMetadataRef debug_scope; ///< NULL without line info
     unsigned barriers;     ///< emitted so far, for cg_options.test_drop_barrier
@@ -29,7 +30,8 @@ struct emitter {
 };
 
 // --- emit.c
-/// Emits one function into e->module. False after an error.
+/// Emits one function into e->module. The caller has set the fields from arena to b and those of
+/// the target; this sets the rest (axis, smem, regs, fn ...). False after an error.
 bool emit_function(emitter *e);
 /// Emits the ops of a block up to its terminator, which is left to the caller.
 void emit_block(emitter *e, const ir_block *b);
@@ -37,16 +39,38 @@ void emit_block(emitter *e, const ir_block *b);
 LLVMValueRef *emit_regs(emitter *e, const ir_value *v);
 unsigned emit_reg_count(const ir_value *v);
 void emit_set_regs(emitter *e, const ir_value *v, LLVMValueRef *regs);
+/// A new array of n registers in the arena.
+LLVMValueRef *emit_new_regs(emitter *e, unsigned n);
+/// For each register of a tile with layout `to`: the register of layout `from` that holds the same
+/// element in every thread. False if the threads of the two do not agree.
+bool emit_match_registers(const layout *from, const layout *to, uint32_t *source);
+/// Reports an op that the emitter has no way to lower; its results become zero.
+void emit_refuse(emitter *e, const ir_op *op, const char *why);
+
 /// A single-result elementwise op on given operand registers (scalars or lane values alike).
 LLVMValueRef emit_elementwise(emitter *e, const ir_op *op, LLVMValueRef const *operands);
 /// Emits an ISOLATED combine region on lane values: `args` are its block arguments, the yielded
 /// values come back in `out`. Constants inside are splat.
 void emit_combine(emitter *e, const ir_block *region, LLVMValueRef const *args, LLVMValueRef *out);
+/// Starts a new basic block of the function and moves the builder there.
+LLVMBasicBlockRef emit_new_block(emitter *e, const char *name);
 /// A barrier of the whole program, unless the tests dropped this one.
 void emit_barrier(emitter *e);
 
 // Small builders. `like` says scalar or lanes.
 LLVMTypeRef emit_type_like(emitter *e, LLVMTypeRef scalar, LLVMValueRef like);
+/// The integer type of `bits` bits, like `like`.
+LLVMTypeRef emit_int_like(emitter *e, unsigned bits, LLVMValueRef like);
+bool emit_is_vector(LLVMValueRef v);
+/// A scalar constant from the bit pattern of a dtype.
+LLVMValueRef emit_const_bits(emitter *e, dtype t, uint64_t bits);
+/// A floating-point constant of like's type.
+LLVMValueRef emit_const_float_like(emitter *e, LLVMValueRef like, double v);
+/// Calls the LLVM intrinsic `name` (unmangled), overloaded on the type of the first argument if
+/// `overloaded`, with a result of the type that LLVM gives it.
+LLVMValueRef emit_intrinsic(emitter *e, const char *name, bool overloaded, LLVMValueRef *args, unsigned n);
+/// Lets mul and add contract to fma unless the user turned that off (RULES 9); returns v.
+LLVMValueRef emit_contract(emitter *e, LLVMValueRef v);
 LLVMTypeRef emit_lane_type(emitter *e, LLVMTypeRef scalar); ///< T or <lanes x T>
 LLVMValueRef emit_const_i32(emitter *e, uint32_t v);        ///< scalar
 LLVMValueRef emit_lane_const_i32(emitter *e, uint32_t v);   ///< lane value
@@ -59,6 +83,16 @@ LLVMValueRef emit_thread_index(emitter *e, const layout *l);
 /// Lane i1 that is true in the one copy that may store (RULES 1), or NULL if all may.
 /// For a scalar (layout NULL): scalar i1, true in warp 0 of cta 0; `lane 0` is the target's.
 LLVMValueRef emit_is_representative(emitter *e, const layout *l);
+
+// --- emit_control.c: structured control flow. emit_hints.c: the author's claims.
+void emit_for(emitter *e, const ir_op *op);
+void emit_while(emitter *e, const ir_op *op);
+void emit_if(emitter *e, const ir_op *op);
+void emit_hint(emitter *e, const ir_op *op);
+void emit_assume(emitter *e, const ir_op *op);
+void emit_assert(emitter *e, const ir_op *op);
+/// Checks what the specialization knows of the parameters.
+void emit_check_params(emitter *e);
 
 // --- emit_memory.c, emit_reduce.c, emit_convert.c: one function per op (or family).
 void emit_load(emitter *e, const ir_op *op);

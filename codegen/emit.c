@@ -1,0 +1,508 @@
+// Tile IR with layouts to LLVM IR. A tile value becomes one LLVM value per register of its layout
+// (each of them a lane value, see target.h), a scalar becomes one. This file walks the ops, holds
+// the table that names the emit function of every op, and lowers what is only a matter of layouts:
+// constants, indices and shapes. Arithmetic is in emit_elementwise.c, control flow in
+// emit_control.c, memory in emit_memory.c, data exchange in emit_reduce.c and emit_convert.c.
+//
+// The invariant: nothing here knows the target. What differs goes through e->tgt.
+#include "codegen/emit.h"
+
+#include <llvm-c/DebugInfo.h>
+
+enum {
+    MAX_REGS_PER_TILE = 1024, ///< beyond it LLVM and the assembler take minutes and all spills
+};
+
+typedef void emit_fn(emitter *e, const ir_op *op);
+
+// ---------------------------------------------------------------------------- registers
+
+unsigned emit_reg_count(const ir_value *v) {
+    return ir_is_tile(v->type) ? layout_reg_count(v->layout) : 1;
+}
+
+LLVMValueRef *emit_regs(emitter *e, const ir_value *v) { return e->regs[v->id]; }
+
+void emit_set_regs(emitter *e, const ir_value *v, LLVMValueRef *regs) { e->regs[v->id] = regs; }
+
+LLVMValueRef *emit_new_regs(emitter *e, unsigned n) {
+    return ARENA_ARRAY(e->arena, LLVMValueRef, n);
+}
+
+/// Gives a value n copies of one register.
+static void set_all_regs(emitter *e, const ir_value *v, LLVMValueRef reg) {
+    unsigned n = emit_reg_count(v);
+    LLVMValueRef *regs = emit_new_regs(e, n);
+    for (unsigned i = 0; i < n; i++)
+        regs[i] = reg;
+    emit_set_regs(e, v, regs);
+}
+
+void emit_refuse(emitter *e, const ir_op *op, const char *why) {
+    diag_error(e->diag, op->range, "'%s' %s", ir_get_op_info(op->opcode)->name, why);
+    for (uint32_t i = 0; i < op->num_results; i++) {
+        const ir_value *r = op->results[i];
+        LLVMTypeRef scalar = e->tgt->value_type(e, r->type.elem);
+        set_all_regs(e, r, LLVMConstNull(ir_is_tile(r->type) ? emit_lane_type(e, scalar) : scalar));
+    }
+}
+
+// ---------------------------------------------------------------------------- small builders
+
+bool emit_is_vector(LLVMValueRef v) {
+    return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
+}
+
+LLVMTypeRef emit_type_like(emitter *e, LLVMTypeRef scalar, LLVMValueRef like) {
+    (void)e;
+    return emit_is_vector(like) ? LLVMVectorType(scalar, LLVMGetVectorSize(LLVMTypeOf(like)))
+                                : scalar;
+}
+
+LLVMTypeRef emit_int_like(emitter *e, unsigned bits, LLVMValueRef like) {
+    return emit_type_like(e, LLVMIntTypeInContext(e->llvm, bits), like);
+}
+
+LLVMTypeRef emit_lane_type(emitter *e, LLVMTypeRef scalar) {
+    return e->tgt->lanes > 1 ? LLVMVectorType(scalar, e->tgt->lanes) : scalar;
+}
+
+LLVMValueRef emit_const_i32(emitter *e, uint32_t v) {
+    return LLVMConstInt(LLVMInt32TypeInContext(e->llvm), v, false);
+}
+
+/// `scalar`, or a constant vector of it, as the type `like_type` is.
+static LLVMValueRef const_splat(LLVMValueRef scalar, LLVMTypeRef like_type) {
+    if (LLVMGetTypeKind(like_type) != LLVMVectorTypeKind)
+        return scalar;
+    LLVMValueRef lanes[64];
+    unsigned n = LLVMGetVectorSize(like_type);
+    for (unsigned i = 0; i < n; i++)
+        lanes[i] = scalar;
+    return LLVMConstVector(lanes, n);
+}
+
+static LLVMTypeRef element_type(LLVMTypeRef t) {
+    return LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetElementType(t) : t;
+}
+
+LLVMValueRef emit_const_like(emitter *e, LLVMValueRef like, uint64_t v) {
+    (void)e;
+    LLVMTypeRef type = LLVMTypeOf(like), elem = element_type(type);
+    unsigned bits = LLVMGetIntTypeWidth(elem);
+    if (bits < 64)
+        v &= (1ull << bits) - 1;
+    return const_splat(LLVMConstInt(elem, v, false), type);
+}
+
+LLVMValueRef emit_const_float_like(emitter *e, LLVMValueRef like, double v) {
+    (void)e;
+    LLVMTypeRef type = LLVMTypeOf(like);
+    return const_splat(LLVMConstReal(element_type(type), v), type);
+}
+
+LLVMValueRef emit_lane_const_i32(emitter *e, uint32_t v) {
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm);
+    return const_splat(LLVMConstInt(i32, v, false), emit_lane_type(e, i32));
+}
+
+LLVMValueRef emit_const_bits(emitter *e, dtype t, uint64_t bits) {
+    LLVMTypeRef type = e->tgt->value_type(e, t);
+    LLVMTypeRef as_int = LLVMIntTypeInContext(e->llvm, dtype_bits(t));
+    if (dtype_bits(t) < 64)
+        bits &= (1ull << dtype_bits(t)) - 1;
+    LLVMValueRef v = LLVMConstInt(as_int, bits, false);
+    return as_int == type ? v : LLVMConstBitCast(v, type);
+}
+
+LLVMValueRef emit_intrinsic(emitter *e, const char *name, bool overloaded, LLVMValueRef *args,
+                            unsigned n) {
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMTypeRef type = LLVMTypeOf(args[0]);
+    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(e->module, id, &type, overloaded ? 1 : 0);
+    return LLVMBuildCall2(e->b, LLVMGlobalGetValueType(fn), fn, args, n, "");
+}
+
+LLVMValueRef emit_contract(emitter *e, LLVMValueRef v) {
+    if (!e->options->no_fp_fusion && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v))
+        LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
+    return v;
+}
+
+LLVMBasicBlockRef emit_new_block(emitter *e, const char *name) {
+    return LLVMAppendBasicBlockInContext(e->llvm, e->fn, name);
+}
+
+void emit_barrier(emitter *e) {
+    if (++e->barriers != e->options->test_drop_barrier)
+        e->tgt->barrier(e);
+}
+
+// ---------------------------------------------------------------------------- layouts at run time
+
+// An F2-linear map is a sum of shifts: all bases that move a bit by the same distance are one
+// "(bits & mask) << distance". The usual layouts need one or two such terms.
+LLVMValueRef emit_apply_bases(emitter *e, const uint32_t *bases, unsigned n, LLVMValueRef bits) {
+    LLVMValueRef sum = emit_const_like(e, bits, 0);
+    for (int distance = -31; distance <= 31; distance++) {
+        uint32_t mask = 0;
+        for (unsigned i = 0; i < n; i++) {
+            int to = (int)i + distance;
+            if (to >= 0 && to < 32 && (bases[i] >> to & 1))
+                mask |= 1u << i;
+        }
+        if (!mask)
+            continue;
+        LLVMValueRef term = LLVMBuildAnd(e->b, bits, emit_const_like(e, bits, mask), "");
+        if (distance > 0)
+            term = LLVMBuildShl(e->b, term, emit_const_like(e, bits, (unsigned)distance), "");
+        else if (distance < 0)
+            term = LLVMBuildLShr(e->b, term, emit_const_like(e, bits, (unsigned)-distance), "");
+        sum = LLVMBuildXor(e->b, sum, term, "");
+    }
+    return sum;
+}
+
+static bool any_basis(const uint32_t *bases, unsigned n) {
+    uint32_t all = 0;
+    for (unsigned i = 0; i < n; i++)
+        all |= bases[i];
+    return all != 0;
+}
+
+LLVMValueRef emit_thread_index(emitter *e, const layout *l) {
+    const uint32_t *lane = l->basis + l->reg_bits;
+    const uint32_t *warp = lane + LAYOUT_LANE_BITS, *cta = warp + l->warp_bits;
+    LLVMValueRef index = emit_lane_const_i32(e, 0);
+    if (any_basis(lane, LAYOUT_LANE_BITS))
+        index = emit_apply_bases(e, lane, LAYOUT_LANE_BITS, e->tgt->lane_id(e));
+    if (any_basis(warp, l->warp_bits)) {
+        LLVMValueRef part = emit_apply_bases(e, warp, l->warp_bits, e->tgt->warp_id(e));
+        index = LLVMBuildXor(e->b, index, e->tgt->splat(e, part), "");
+    }
+    if (any_basis(cta, l->cta_bits)) {
+        LLVMValueRef part = emit_apply_bases(e, cta, l->cta_bits, e->tgt->cta_rank(e));
+        index = LLVMBuildXor(e->b, index, e->tgt->splat(e, part), "");
+    }
+    return index;
+}
+
+/// i1: all the bits of `mask` are 0 in `bits`; NULL if the mask is empty.
+static LLVMValueRef bits_are_clear(emitter *e, LLVMValueRef bits, uint32_t mask) {
+    LLVMValueRef some = LLVMBuildAnd(e->b, bits, emit_const_like(e, bits, mask), "");
+    return LLVMBuildICmp(e->b, LLVMIntEQ, some, emit_const_like(e, bits, 0), "");
+}
+
+static LLVMValueRef and_maybe(emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    return !a ? b : !b ? a : LLVMBuildAnd(e->b, a, b, "");
+}
+
+LLVMValueRef emit_is_representative(emitter *e, const layout *l) {
+    layout_replication copies = {0};
+    if (l) {
+        copies = layout_get_replication(l);
+    } else {
+        copies.warp_mask = e->func->num_warps - 1;
+        copies.cta_mask = e->func->num_ctas - 1;
+    }
+    LLVMValueRef ok = NULL;
+    if (copies.warp_mask)
+        ok = bits_are_clear(e, e->tgt->warp_id(e), copies.warp_mask);
+    if (copies.cta_mask)
+        ok = and_maybe(e, ok, bits_are_clear(e, e->tgt->cta_rank(e), copies.cta_mask));
+    if (!l)
+        return ok ? ok : LLVMConstInt(LLVMInt1TypeInContext(e->llvm), 1, false);
+    if (ok)
+        ok = e->tgt->splat(e, ok);
+    if (copies.lane_mask)
+        ok = and_maybe(e, ok, bits_are_clear(e, e->tgt->lane_id(e), copies.lane_mask));
+    return ok;
+}
+
+bool emit_match_registers(const layout *from, const layout *to, uint32_t *source) {
+    unsigned thread_bits = layout_place_bits(from) - from->reg_bits;
+    if (thread_bits != layout_place_bits(to) - to->reg_bits ||
+        memcmp(from->basis + from->reg_bits, to->basis + to->reg_bits,
+               thread_bits * sizeof(uint32_t)) != 0)
+        return false;
+    layout_span span = {0};
+    for (unsigned i = 0; i < from->reg_bits; i++)
+        layout_span_add(&span, from->basis[i], 1ull << i);
+    source[0] = 0;
+    for (unsigned i = 0; i < to->reg_bits; i++) {
+        uint64_t combo;
+        if (!layout_span_solve(&span, to->basis[i], &combo))
+            return false;
+        for (uint32_t r = 0; r < 1u << i; r++)
+            source[r + (1u << i)] = source[r] ^ (uint32_t)combo;
+    }
+    return true;
+}
+
+// ---------------------------------------------------------------------------- constants, indices
+
+static void emit_const(emitter *e, const ir_op *op) {
+    const ir_value *r = op->results[0];
+    uint64_t bits = (uint64_t)ir_get_int(op, ATTR_VALUE, 0);
+    LLVMValueRef c = emit_const_bits(e, r->type.elem, bits);
+    set_all_regs(e, r, ir_is_tile(r->type) ? e->tgt->splat(e, c) : c);
+}
+
+static void emit_splat(emitter *e, const ir_op *op) {
+    set_all_regs(e, op->results[0], e->tgt->splat(e, emit_regs(e, op->operands[0])[0]));
+}
+
+static void emit_arange(emitter *e, const ir_op *op) {
+    const ir_value *r = op->results[0];
+    const layout *l = r->layout;
+    uint32_t start = (uint32_t)ir_get_int(op, ATTR_START, 0), of_threads = 0;
+    for (unsigned i = l->reg_bits; i < layout_place_bits(l); i++)
+        of_threads |= l->basis[i];
+    LLVMValueRef index = emit_thread_index(e, l);
+    unsigned n = emit_reg_count(r);
+    LLVMValueRef *regs = emit_new_regs(e, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t part = layout_apply(l, (layout_place){.reg = i});
+        uint32_t add = start, flip = part;
+        if (!(part & of_threads)) { // the bits are disjoint: an addition, which addresses absorb
+            add += part;
+            flip = 0;
+        }
+        LLVMValueRef v = index;
+        if (flip)
+            v = LLVMBuildXor(e->b, v, emit_lane_const_i32(e, flip), "");
+        if (add) {
+            v = LLVMBuildAdd(e->b, v, emit_lane_const_i32(e, add), "");
+            if (LLVMIsAInstruction(v)) { // true by construction: start + extent fits an i32
+                LLVMSetNSW(v, true);
+                LLVMSetNUW(v, true);
+            }
+        }
+        regs[i] = v;
+    }
+    emit_set_regs(e, r, regs);
+}
+
+static void emit_program_id(emitter *e, const ir_op *op) {
+    unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);
+    set_all_regs(e, op->results[0], e->tgt->program_id(e, axis));
+}
+
+static void emit_num_programs(emitter *e, const ir_op *op) {
+    unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);
+    set_all_regs(e, op->results[0], e->tgt->num_programs(e, axis));
+}
+
+// ---------------------------------------------------------------------------- shapes
+
+/// The result takes its registers from the operand's: `seen` is the operand's layout in terms of
+/// the result's index.
+static void take_registers(emitter *e, const ir_op *op, const layout *seen, const layout *want) {
+    const ir_value *r = op->results[0];
+    unsigned n = emit_reg_count(r);
+    uint32_t *source = ARENA_ARRAY(e->arena, uint32_t, n);
+    if (!emit_match_registers(seen, want, source)) {
+        emit_refuse(e, op, "needs a layout conversion that the layout pass has left out");
+        return;
+    }
+    LLVMValueRef *from = emit_regs(e, op->operands[0]), *regs = emit_new_regs(e, n);
+    for (unsigned i = 0; i < n; i++)
+        regs[i] = from[source[i]];
+    emit_set_regs(e, r, regs);
+}
+
+static void emit_reshape(emitter *e, const ir_op *op) {
+    take_registers(e, op, op->operands[0]->layout, op->results[0]->layout);
+}
+
+static void emit_permute(emitter *e, const ir_op *op) {
+    const ir_value *x = op->operands[0];
+    const ir_attr *attr = ir_find_attr(op, ATTR_ORDER);
+    uint8_t order[IR_MAX_RANK];
+    for (uint32_t i = 0; i < attr->num_ints; i++)
+        order[i] = (uint8_t)attr->ints[i];
+    layout seen = layout_permute(x->layout, x->type.shape, x->type.rank, order);
+    take_registers(e, op, &seen, op->results[0]->layout);
+}
+
+/// Maps an index of a broadcast's result to the one of its source.
+static uint32_t broadcast_index(uint32_t index, const ir_type *from, const ir_type *to) {
+    uint32_t out = 0, stride = 1;
+    for (unsigned d = to->rank; d-- > 0;) {
+        if (from->shape[d] != 1) {
+            out += index % to->shape[d] * stride;
+            stride *= from->shape[d];
+        }
+        index /= to->shape[d];
+    }
+    return out;
+}
+
+static void emit_broadcast(emitter *e, const ir_op *op) {
+    const ir_value *x = op->operands[0], *r = op->results[0];
+    layout want = *r->layout; // of the result's registers, in terms of the source's index
+    want.index_bits = x->layout->index_bits;
+    for (unsigned i = 0; i < layout_place_bits(&want); i++)
+        want.basis[i] = broadcast_index(want.basis[i], &x->type, &r->type);
+    take_registers(e, op, x->layout, &want);
+}
+
+// ---------------------------------------------------------------------------- the walk
+
+/// Elementwise, register by register. Equal operand registers (constants, splats) give one value.
+static void emit_each_register(emitter *e, const ir_op *op) {
+    const ir_value *r = op->results[0];
+    unsigned n = emit_reg_count(r);
+    LLVMValueRef *regs = emit_new_regs(e, n), args[3] = {0}, last[3] = {0};
+    for (unsigned i = 0; i < n; i++) {
+        for (uint32_t k = 0; k < op->num_operands && k < 3; k++)
+            args[k] = emit_regs(e, op->operands[k])[i];
+        bool same = i > 0 && memcmp(args, last, sizeof(args)) == 0;
+        regs[i] = same ? regs[i - 1] : emit_elementwise(e, op, args);
+        memcpy(last, args, sizeof(args));
+    }
+    emit_set_regs(e, r, regs);
+}
+
+static void emit_barrier_op(emitter *e, const ir_op *op) {
+    (void)op;
+    emit_barrier(e);
+}
+
+static void emit_print(emitter *e, const ir_op *op) { e->tgt->print(e, op); }
+
+/// What emits an op. Elementwise ops with no row here go through emit_elementwise register by
+/// register; terminators are left to the op whose region they end.
+static emit_fn *const emitters[IR_OPCODE_COUNT] = {
+    [OP_CONST] = emit_const,
+    [OP_ARANGE] = emit_arange,
+    [OP_SPLAT] = emit_splat,
+    [OP_PROGRAM_ID] = emit_program_id,
+    [OP_NUM_PROGRAMS] = emit_num_programs,
+    [OP_HINT] = emit_hint,
+    [OP_ASSUME] = emit_assume,
+    [OP_RESHAPE] = emit_reshape,
+    [OP_BROADCAST] = emit_broadcast,
+    [OP_PERMUTE] = emit_permute,
+    [OP_CONVERT_LAYOUT] = emit_convert_layout,
+    [OP_REDUCE] = emit_reduce,
+    [OP_LOAD] = emit_load,
+    [OP_STORE] = emit_store,
+    [OP_ATOMIC_RMW] = emit_atomic_rmw,
+    [OP_ATOMIC_CAS] = emit_atomic_cas,
+    [OP_BARRIER] = emit_barrier_op,
+    [OP_ASSERT] = emit_assert,
+    [OP_PRINT] = emit_print,
+    [OP_FOR] = emit_for,
+    [OP_WHILE] = emit_while,
+    [OP_IF] = emit_if,
+};
+
+static void set_debug_location(emitter *e, src_range at) {
+    if (!e->debug_scope || !at.file)
+        return;
+    diag_position p = diag_locate(e->diag, at.file, at.begin);
+    LLVMSetCurrentDebugLocation2(
+        e->b, LLVMDIBuilderCreateDebugLocation(e->llvm, p.line, p.column, e->debug_scope, NULL));
+}
+
+static void emit_op(emitter *e, const ir_op *op) {
+    set_debug_location(e, op->range);
+    if (smem_barrier_before(e->smem, op))
+        emit_barrier(e);
+    if (emitters[op->opcode])
+        emitters[op->opcode](e, op);
+    else if (ir_has_trait(op, ELEMENTWISE))
+        emit_each_register(e, op);
+    else
+        emit_refuse(e, op, "is not supported yet by the code generator");
+}
+
+void emit_block(emitter *e, const ir_block *b) {
+    for (const ir_op *op = b->first; op; op = op->next) {
+        if (!ir_has_trait(op, TERMINATOR))
+            emit_op(e, op);
+    }
+}
+
+void emit_combine(emitter *e, const ir_block *region, LLVMValueRef const *args, LLVMValueRef *out) {
+    for (uint32_t i = 0; i < region->num_args; i++) {
+        LLVMValueRef *reg = emit_new_regs(e, 1);
+        *reg = args[i];
+        emit_set_regs(e, region->args[i], reg);
+    }
+    for (const ir_op *op = region->first; op; op = op->next) {
+        set_debug_location(e, op->range);
+        if (op->opcode == OP_YIELD) {
+            for (uint32_t i = 0; i < op->num_operands; i++)
+                out[i] = emit_regs(e, op->operands[i])[0];
+        } else if (op->opcode == OP_CONST) {
+            LLVMValueRef c = emit_const_bits(e, op->results[0]->type.elem,
+                                             (uint64_t)ir_get_int(op, ATTR_VALUE, 0));
+            set_all_regs(e, op->results[0], e->tgt->splat(e, c));
+        } else if (ir_has_trait(op, ELEMENTWISE) && op->opcode != OP_HINT) {
+            emit_each_register(e, op);
+        } else {
+            emit_refuse(e, op, "cannot be used in the function that combines two elements");
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------- functions
+
+typedef struct size_check {
+    emitter *e;
+    bool ok;
+} size_check;
+
+/// Reports a value that takes too many registers, or has no layout.
+static void check_value(size_check *c, const ir_value *v, src_range range) {
+    emitter *e = c->e;
+    if (!ir_is_tile(v->type))
+        return;
+    if (!v->layout) {
+        diag_error(e->diag, range, "internal error: a tile has no layout (pass 'layout' has not run)");
+        c->ok = false;
+    } else if (layout_reg_count(v->layout) > MAX_REGS_PER_TILE) {
+        diag_error(e->diag, range,
+                   "%s takes %u registers in each of %u threads, more than %d: use a smaller tile "
+                   "or more warps",
+                   ir_type_string(e->arena, v->type), layout_reg_count(v->layout),
+                   32 * e->func->num_warps, MAX_REGS_PER_TILE);
+        c->ok = false;
+    }
+}
+
+static void check_op_sizes(ir_op *op, void *ctx) {
+    size_check *c = ctx;
+    if (op->block->parent && ir_has_trait(op->block->parent, ISOLATED))
+        return; // combine functions work on single elements
+    for (uint32_t i = 0; i < op->num_results && c->ok; i++)
+        check_value(c, op->results[i], op->range);
+}
+
+static bool check_function(emitter *e) {
+    size_check c = {e, true};
+    ir_walk(e->func->body, check_op_sizes, &c);
+    return c.ok;
+}
+
+bool emit_function(emitter *e) {
+    ir_func *f = e->func;
+    uint32_t errors = diag_error_count(e->diag);
+    if (!check_function(e))
+        return false;
+    e->axis = axis_analyze(f, e->arena);
+    e->uses = ir_count_uses(f, e->arena);
+    e->smem = smem_plan_create(f, e->axis, e->arena);
+    e->regs = ARENA_ARRAY(e->arena, LLVMValueRef *, f->num_values);
+    e->barriers = 0;
+    LLVMValueRef *params = emit_new_regs(e, f->num_params);
+    e->tgt->begin_function(e, params);
+    for (uint32_t i = 0; i < f->num_params; i++)
+        emit_set_regs(e, f->body->args[i], &params[i]);
+    emit_check_params(e);
+    emit_block(e, f->body);
+    e->tgt->end_function(e);
+    return diag_error_count(e->diag) == errors;
+}

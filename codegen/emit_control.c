@@ -1,0 +1,150 @@
+// Structured control flow: for, while and if become basic blocks of LLVM. Every register of every
+// carried value gets a phi. Conditions are scalars, equal in all threads of the program (RULES 2),
+// so barriers inside the regions are safe.
+#include "codegen/emit.h"
+
+// ---------------------------------------------------------------------------- phis
+
+/// The phis of one register file: one per register of each value, at the start of the block where
+/// the builder stands. The values become their registers.
+static void make_phis(emitter *e, ir_value *const *values, ir_value *const *like, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        unsigned count = emit_reg_count(values[i]);
+        LLVMValueRef *regs = emit_new_regs(e, count), *from = emit_regs(e, like[i]);
+        for (unsigned r = 0; r < count; r++)
+            regs[r] = LLVMBuildPhi(e->b, LLVMTypeOf(from[r]), "");
+        emit_set_regs(e, values[i], regs);
+    }
+}
+
+/// Adds the registers of `incoming` to the phis of `phis`, for the edge from block `from`.
+static void add_incoming(emitter *e, ir_value *const *phis, ir_value *const *incoming, uint32_t n,
+                         LLVMBasicBlockRef from) {
+    for (uint32_t i = 0; i < n; i++) {
+        unsigned count = emit_reg_count(phis[i]);
+        for (unsigned r = 0; r < count; r++)
+            LLVMAddIncoming(emit_regs(e, phis[i])[r], &emit_regs(e, incoming[i])[r], &from, 1);
+    }
+}
+
+// ---------------------------------------------------------------------------- for
+
+/// The bounds of a counted loop, with the direction taken out.
+typedef struct loop_bounds {
+    LLVMValueRef lo, hi, step, size; ///< size: |step|
+    bool is_signed, down;
+    bool step_is_known; ///< a constant other than 0
+} loop_bounds;
+
+static loop_bounds get_bounds(emitter *e, const ir_op *op) {
+    loop_bounds b = {
+        .lo = emit_regs(e, op->operands[0])[0],
+        .hi = emit_regs(e, op->operands[1])[0],
+        .step = emit_regs(e, op->operands[2])[0],
+        .is_signed = dtype_is_signed(op->operands[0]->type.elem),
+    };
+    int64_t step;
+    if (ir_is_const_int(op->operands[2], &step)) {
+        b.step_is_known = step != 0;
+        b.down = b.is_signed && step < 0;
+    }
+    b.size = b.down ? LLVMBuildNeg(e->b, b.step, "") : b.step;
+    return b;
+}
+
+/// Whether the first iteration runs: lo before hi, and a step that gets there.
+static LLVMValueRef enters_loop(emitter *e, const loop_bounds *b) {
+    LLVMIntPredicate less = b->is_signed ? LLVMIntSLT : LLVMIntULT;
+    LLVMIntPredicate more = b->is_signed ? LLVMIntSGT : LLVMIntUGT;
+    LLVMValueRef runs = LLVMBuildICmp(e->b, b->down ? more : less, b->lo, b->hi, "");
+    if (!b->step_is_known) {
+        LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(b->step));
+        runs = LLVMBuildAnd(e->b, runs, LLVMBuildICmp(e->b, more, b->step, zero, ""), "");
+    }
+    return runs;
+}
+
+/// Whether another iteration follows iv. What is left, hi - iv, is compared as an unsigned number,
+/// so that no bound near the end of the type makes the induction variable wrap around.
+static LLVMValueRef goes_on(emitter *e, const loop_bounds *b, LLVMValueRef iv) {
+    LLVMValueRef left = b->down ? LLVMBuildSub(e->b, iv, b->hi, "") : LLVMBuildSub(e->b, b->hi, iv, "");
+    return LLVMBuildICmp(e->b, LLVMIntUGT, left, b->size, "");
+}
+
+//   before:  enter = lo < hi                    br enter, body, exit
+//   body:    iv, carried = phi ...              (the region)
+//            more = hi - iv > step; next = iv + step      br more, body, exit
+//   exit:    results = phi (inits from before, yielded from the body's end)
+void emit_for(emitter *e, const ir_op *op) {
+    const ir_block *region = op->regions[0];
+    ir_value *const *inits = op->operands + 3;
+    uint32_t n = op->num_results;
+    loop_bounds bounds = get_bounds(e, op);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
+    LLVMBasicBlockRef body = emit_new_block(e, "for.body"), exit = emit_new_block(e, "for.end");
+    LLVMBuildCondBr(e->b, enters_loop(e, &bounds), body, exit);
+
+    LLVMPositionBuilderAtEnd(e->b, body);
+    LLVMValueRef *iv = emit_new_regs(e, 1);
+    *iv = LLVMBuildPhi(e->b, LLVMTypeOf(bounds.lo), "iv");
+    LLVMAddIncoming(*iv, &bounds.lo, &before, 1);
+    emit_set_regs(e, region->args[0], iv);
+    make_phis(e, region->args + 1, inits, n);
+    add_incoming(e, region->args + 1, inits, n, before);
+    emit_block(e, region);
+    LLVMValueRef more = goes_on(e, &bounds, *iv);
+    LLVMValueRef next = LLVMBuildAdd(e->b, *iv, bounds.step, "");
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(e->b);
+    LLVMBuildCondBr(e->b, more, body, exit);
+    LLVMAddIncoming(*iv, &next, &latch, 1);
+    add_incoming(e, region->args + 1, region->last->operands, n, latch);
+
+    LLVMPositionBuilderAtEnd(e->b, exit);
+    make_phis(e, op->results, inits, n);
+    add_incoming(e, op->results, inits, n, before);
+    add_incoming(e, op->results, region->last->operands, n, latch);
+}
+
+// ---------------------------------------------------------------------------- while, if
+
+void emit_while(emitter *e, const ir_op *op) {
+    const ir_block *test = op->regions[0], *region = op->regions[1];
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
+    LLVMBasicBlockRef head = emit_new_block(e, "while.test"), body = emit_new_block(e, "while.body");
+    LLVMBasicBlockRef exit = emit_new_block(e, "while.end");
+    LLVMBuildBr(e->b, head);
+
+    LLVMPositionBuilderAtEnd(e->b, head);
+    make_phis(e, test->args, op->operands, test->num_args);
+    add_incoming(e, test->args, op->operands, test->num_args, before);
+    emit_block(e, test);
+    const ir_op *condition = test->last;
+    LLVMBuildCondBr(e->b, emit_regs(e, condition->operands[0])[0], body, exit);
+    // `head` dominates both ways out: the values it passes on need no phis.
+    for (uint32_t i = 0; i < op->num_results; i++) {
+        emit_set_regs(e, region->args[i], emit_regs(e, condition->operands[i + 1]));
+        emit_set_regs(e, op->results[i], emit_regs(e, condition->operands[i + 1]));
+    }
+
+    LLVMPositionBuilderAtEnd(e->b, body);
+    emit_block(e, region);
+    add_incoming(e, test->args, region->last->operands, test->num_args, LLVMGetInsertBlock(e->b));
+    LLVMBuildBr(e->b, head);
+    LLVMPositionBuilderAtEnd(e->b, exit);
+}
+
+void emit_if(emitter *e, const ir_op *op) {
+    LLVMBasicBlockRef arms[2] = {emit_new_block(e, "if.then"), emit_new_block(e, "if.else")};
+    LLVMBasicBlockRef exit = emit_new_block(e, "if.end"), ends[2];
+    LLVMBuildCondBr(e->b, emit_regs(e, op->operands[0])[0], arms[0], arms[1]);
+    for (unsigned i = 0; i < 2; i++) {
+        LLVMPositionBuilderAtEnd(e->b, arms[i]);
+        emit_block(e, op->regions[i]);
+        ends[i] = LLVMGetInsertBlock(e->b);
+        LLVMBuildBr(e->b, exit);
+    }
+    LLVMPositionBuilderAtEnd(e->b, exit);
+    make_phis(e, op->results, op->regions[0]->last->operands, op->num_results);
+    for (unsigned i = 0; i < 2; i++)
+        add_incoming(e, op->results, op->regions[i]->last->operands, op->num_results, ends[i]);
+}
