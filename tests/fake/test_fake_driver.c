@@ -1,0 +1,224 @@
+// The runtime against a fake CUDA driver: what a launch costs in calls, allocations and locks, and
+// that no failing driver call takes anything down or leaks.
+#include "tests/fake/fake_cuda.h"
+
+#include <tile.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Counting allocations and locks by interposition; sanitizers have their own allocator, so there
+// the counts are not taken.
+static atomic_long allocations, locks;
+#ifndef __SANITIZE_ADDRESS__
+extern void *__libc_malloc(size_t);
+extern void *__libc_calloc(size_t, size_t);
+extern void *__libc_realloc(void *, size_t);
+void *malloc(size_t n) { return allocations++, __libc_malloc(n); }
+void *calloc(size_t n, size_t m) { return allocations++, __libc_calloc(n, m); }
+void *realloc(void *p, size_t n) { return allocations++, __libc_realloc(p, n); }
+int pthread_mutex_lock(pthread_mutex_t *m) {
+    static int (*real)(pthread_mutex_t *);
+    if (!real) {
+        void *symbol = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+        memcpy(&real, &symbol, sizeof real);
+    }
+    locks++;
+    return real(m);
+}
+#endif
+
+static long checks, failures;
+#define EXPECT(cond)                                                                               \
+    do {                                                                                           \
+        checks++;                                                                                  \
+        if (!(cond)) {                                                                             \
+            failures++;                                                                            \
+            printf("FAILED %s:%d: %s\n", __FILE__, __LINE__, #cond);                               \
+        }                                                                                          \
+    } while (0)
+
+static const char source[] = "def add(x: *fp32, y: *fp32, n: i32, BLOCK: constexpr = 128):\n"
+                             "    o = program_id(0) * BLOCK + arange(0, BLOCK)\n"
+                             "    store(y + o, load(x + o, mask=o < n) + 1.0, mask=o < n)\n";
+
+static fake_state *fake;
+
+typedef struct session {
+    tile_device *dev;
+    tile_module *mod;
+    tile_kernel *k;
+    tile_buffer *x, *y;
+} session;
+
+static tile_status launch(session *s, int32_t n, tile_error *err) {
+    tile_arg args[] = {TILE_BUFFER(s->x, "fp32"), TILE_BUFFER(s->y, "fp32"), TILE_I32(n)};
+    tile_launch_options o = {.size = sizeof o, .grid = {3}, .num_warps = 2};
+    return tile_launch(s->k, args, 3, &o, err);
+}
+
+/// Opens everything and launches once; whatever happens, closes all of it.
+static tile_status whole_life(tile_error *err) {
+    session s = {0};
+    tile_status status = tile_device_open("cuda:0", &s.dev, err);
+    if (!status)
+        status = tile_module_load_string(s.dev, "add.tile", source, sizeof source - 1, &s.mod, err);
+    if (!status)
+        status = tile_module_get_kernel(s.mod, "add", &s.k, err);
+    if (!status)
+        status = tile_buffer_create(s.dev, 4096, &s.x, err);
+    if (!status)
+        status = tile_buffer_create(s.dev, 4096, &s.y, err);
+    if (!status)
+        status = launch(&s, 1000, err);
+    if (!status)
+        status = tile_synchronize(s.dev, NULL, err);
+    tile_buffer_destroy(s.x);
+    tile_buffer_destroy(s.y);
+    tile_module_destroy(s.mod);
+    tile_device_close(s.dev);
+    return status;
+}
+
+static void test_hit_path(void) {
+    session s = {0};
+    tile_error err = {0};
+    EXPECT(!tile_device_open("cuda:0", &s.dev, &err));
+    EXPECT(!tile_module_load_string(s.dev, "add.tile", source, sizeof source - 1, &s.mod, &err));
+    EXPECT(!tile_module_get_kernel(s.mod, NULL, &s.k, &err));
+    EXPECT(!tile_buffer_create(s.dev, 4096, &s.x, &err));
+    EXPECT(!tile_buffer_create(s.dev, 4096, &s.y, &err));
+    EXPECT(!launch(&s, 1000, &err));
+    EXPECT(fake->grid[0] == 3 && fake->grid[1] == 1 && fake->grid[2] == 1 && fake->block == 64);
+    long calls = fake->calls, mallocs = allocations, mutexes = locks, loads = fake->loads;
+    for (int i = 0; i < 100; i++)
+        EXPECT(!launch(&s, 1000, &err));
+    EXPECT(fake->calls - calls == 100); // one driver call a launch
+    EXPECT(allocations == mallocs);
+    EXPECT(locks == mutexes);
+    // A value of the same divisibility class is the same binary, and so is one of a class the code
+    // has no use for: fp32 gains nothing above 4 elements.
+    EXPECT(!launch(&s, 2000, &err));
+    EXPECT(!launch(&s, 16, &err));
+    EXPECT(fake->loads == loads);
+    EXPECT(!launch(&s, 1, &err)); // 1 folds
+    EXPECT(!launch(&s, 3, &err));
+    EXPECT(fake->loads == loads + 2);
+    // A new specialization during capture is refused; a known one is launched.
+    fake->capturing = 1;
+    EXPECT(launch(&s, 2, &err) == TILE_ERROR_NOT_READY);
+    EXPECT(!launch(&s, 1000, &err));
+    fake->capturing = 0;
+    // An empty grid launches nothing.
+    long launches = fake->launches;
+    tile_arg args[] = {TILE_BUFFER(s.x, "fp32"), TILE_BUFFER(s.y, "fp32"), TILE_I32(1000)};
+    tile_launch_options o = {.size = sizeof o, .num_warps = 2};
+    EXPECT(!tile_launch(s.k, args, 3, &o, &err));
+    EXPECT(fake->launches == launches);
+    tile_buffer_destroy(s.x);
+    tile_buffer_destroy(s.y);
+    tile_module_destroy(s.mod);
+    tile_device_close(s.dev);
+    tile_error_clear(&err);
+}
+
+static void *launch_from_thread(void *p) {
+    tile_error err = {0};
+    EXPECT(!launch(p, 1000, &err)); // this thread has no context yet
+    tile_error_clear(&err);
+    return NULL;
+}
+
+static void test_threads(void) {
+    session s = {0};
+    tile_error err = {0};
+    EXPECT(!tile_device_open("cuda:0", &s.dev, &err));
+    EXPECT(!tile_module_load_string(s.dev, "add.tile", source, sizeof source - 1, &s.mod, &err));
+    EXPECT(!tile_module_get_kernel(s.mod, NULL, &s.k, &err));
+    EXPECT(!tile_buffer_create(s.dev, 4096, &s.x, &err));
+    EXPECT(!tile_buffer_create(s.dev, 4096, &s.y, &err));
+    long loads = fake->loads;
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, launch_from_thread, &s);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+    EXPECT(fake->loads == loads + 1); // one compile, whoever asks
+    tile_buffer_destroy(s.x);
+    tile_buffer_destroy(s.y);
+    tile_module_destroy(s.mod);
+    tile_device_close(s.dev);
+}
+
+/// Fails the n-th driver call for every n of a whole life: a status, a message, nothing left alive.
+static void test_failures(void) {
+    tile_error err = {0};
+    long before = fake->calls;
+    EXPECT(!whole_life(&err));
+    long calls = fake->calls - before;
+    EXPECT(calls > 20);
+    long failed = 0;
+    for (long n = 1; n <= calls; n++) {
+        fake->fail_at = fake->calls + n;
+        tile_status s = whole_life(&err);
+        fake->fail_at = 0;
+        failed += s != 0;
+        EXPECT(s == TILE_OK || err.message[0]);
+        EXPECT(fake->contexts == 0 || n == calls); // releasing the context is the last call
+        EXPECT(fake->buffers == 0 && fake->libraries == 0);
+        fake->contexts = 0;
+        tile_error_clear(&err);
+    }
+    EXPECT(failed > calls / 3);
+    fake->fail_at = fake->calls + calls - 8;
+    fake->fail_is_sticky = 1;
+    EXPECT(whole_life(&err) != TILE_OK);
+    fake->fail_at = fake->fail_is_sticky = fake->sticky = 0;
+    tile_error_clear(&err);
+}
+
+/// Runs the check in a child process with a driver that cannot be used.
+static void test_unusable(const char *variable, const char *value, const char *expected) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv(variable, value, 1);
+        tile_error err = {0};
+        tile_device *d;
+        tile_status s = tile_device_open("cuda:0", &d, &err);
+        _exit(s == TILE_ERROR_NOT_FOUND && !d && strstr(err.message, expected) ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(pid, &status, 0);
+    EXPECT(status == 0);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) {
+        printf("usage: test_fake_driver LIBFAKECUDA\n");
+        return 2;
+    }
+    setenv("TILE_LIBCUDA", argv[1], 1);
+    test_unusable("FAKE_CUDA_MISSING", "cuLibraryLoadData", "lacks cuLibraryLoadData");
+    test_unusable("FAKE_CUDA_VERSION", "11080", "12.0 or newer");
+    test_unusable("TILE_LIBCUDA", "/nonexistent/libcuda.so", "no CUDA driver");
+    void *library = dlopen(argv[1], RTLD_NOW);
+    void *symbol = library ? dlsym(library, "fake_get_state") : NULL;
+    fake_state *(*get)(void);
+    memcpy(&get, &symbol, sizeof get);
+    if (!get) {
+        printf("FAILED cannot open %s\n", argv[1]);
+        return 1;
+    }
+    fake = get();
+    test_hit_path();
+    test_threads();
+    test_failures();
+    printf("%ld checks, %ld failed\n", checks, failures);
+    return failures != 0;
+}
