@@ -20,9 +20,18 @@ static atomic_long allocations, locks;
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
-void *malloc(size_t n) { return allocations++, __libc_malloc(n); }
-void *calloc(size_t n, size_t m) { return allocations++, __libc_calloc(n, m); }
-void *realloc(void *p, size_t n) { return allocations++, __libc_realloc(p, n); }
+void *malloc(size_t n) {
+    allocations++;
+    return __libc_malloc(n);
+}
+void *calloc(size_t n, size_t m) {
+    allocations++;
+    return __libc_calloc(n, m);
+}
+void *realloc(void *p, size_t n) {
+    allocations++;
+    return __libc_realloc(p, n);
+}
 int pthread_mutex_lock(pthread_mutex_t *m) {
     static int (*real)(pthread_mutex_t *);
     if (!real) {
