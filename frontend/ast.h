@@ -8,8 +8,17 @@
 #include "support/diag.h"
 #include "support/text.h"
 
+enum {
+    AST_MAX_DEPTH = 250,   ///< nodes of an expression from the root to a leaf
+    AST_MAX_INDENT = 100,  ///< blocks inside each other
+    AST_MAX_ELIF = 200,    ///< elif branches of one if
+    AST_MAX_BRACKETS = 200 ///< open brackets
+};
+
 typedef struct ast_expr ast_expr;
 typedef struct ast_stmt ast_stmt;
+typedef struct ast_func ast_func;
+typedef struct ast_import ast_import;
 
 typedef struct ast_exprs {
     ast_expr **data;
@@ -41,7 +50,7 @@ typedef enum ast_expr_kind {
     EXPR_COMPARE,    ///< left ops[i] items[i] ...: a chain
     EXPR_TERNARY,    ///< left if cond else right
     EXPR_STARRED,    ///< *left, in a call or a display
-    EXPR_POINTER,    ///< in an annotation: *name, *const name, *k name
+    EXPR_POINTER,    ///< in an annotation: *left, *const left, *k left; name: the text of left
     EXPR_NAMED,      ///< (name := left)
     EXPR_UNSUPPORTED,///< a construct we parse and refuse: name says which ("lambda", ...)
 } ast_expr_kind;
@@ -66,6 +75,7 @@ typedef struct ast_keyword {
 
 struct ast_expr {
     ast_expr_kind kind;
+    uint16_t depth; ///< of the tree below, 1 for a leaf
     src_range range;
     src_range op_range; ///< of the operator, name after '.', or keyword; SRC_NONE if none
     ast_op op;
@@ -82,7 +92,8 @@ struct ast_expr {
 
 typedef enum ast_stmt_kind {
     STMT_EXPR,      ///< value
-    STMT_ASSIGN,    ///< targets[0] = value; more targets: a = b = value (refused by lower); annotation may be set, value may be NULL then
+    STMT_ASSIGN,    ///< targets[0] = value; more targets: a = b = value; annotation may be set,
+                    ///< value may be NULL then
     STMT_AUGASSIGN, ///< targets[0] op= value
     STMT_IF,        ///< value; body; orelse (elif is an if in orelse)
     STMT_FOR,       ///< for targets[0] in value: body (orelse if for-else, refused)
@@ -92,8 +103,8 @@ typedef enum ast_stmt_kind {
     STMT_ASSERT,    ///< value, message (may be NULL)
     STMT_BREAK,
     STMT_CONTINUE,
-    STMT_IMPORT,    ///< inside a function: refused
-    STMT_DEF,       ///< nested function: refused
+    STMT_IMPORT,    ///< inside a function: refused; imports
+    STMT_DEF,       ///< nested function: refused; func
     STMT_UNSUPPORTED, ///< name says which: "with", "try", "class", "del", "global", "raise", …
 } ast_stmt_kind;
 
@@ -105,6 +116,9 @@ struct ast_stmt {
     ast_expr *annotation, *value, *message;
     ast_block body, orelse;
     sv name;
+    ast_func *func;      ///< of a DEF
+    ast_import *imports; ///< of an IMPORT
+    uint32_t num_imports;
 };
 
 typedef struct ast_param {
@@ -117,7 +131,7 @@ typedef struct ast_param {
     bool keyword_only;       ///< after a bare *
 } ast_param;
 
-typedef struct ast_func {
+struct ast_func {
     sv name;
     src_range range; ///< of `name` in the def line
     ast_param *params;
@@ -125,16 +139,16 @@ typedef struct ast_func {
     ast_expr *returns;     ///< annotation after ->, or NULL
     ast_exprs decorators;  ///< expressions after '@'
     ast_block body;
-} ast_func;
+};
 
 /// import path [as alias] · from [.]path import name [as alias]. One node per imported name.
-typedef struct ast_import {
+struct ast_import {
     sv path;     ///< "triton.language", "utils"
     unsigned dots; ///< leading dots of a relative import
     sv name;     ///< imported name; empty for a plain import; "*" for all
     sv alias;    ///< the name it gets; empty if none was given
     src_range range;
-} ast_import;
+};
 
 /// NAME = expression at the top level.
 typedef struct ast_global {
