@@ -407,6 +407,7 @@ static void set_debug_location(emitter *e, src_range at) {
 }
 
 static void emit_op(emitter *e, const ir_op *op) {
+    e->at = op->range;
     set_debug_location(e, op->range);
     if (smem_barrier_before(e->smem, op))
         emit_barrier(e);

@@ -25,6 +25,7 @@ struct emitter {
     uint32_t *uses;        ///< by value id: number of uses
     LLVMValueRef smem_base; ///< set by begin_function: pointer to the CTA's dynamic shared memory
     LLVMMetadataRef debug_scope; ///< NULL without line info
+    src_range at; ///< of the op being emitted
     unsigned barriers;     ///< emitted so far, for cg_options.test_drop_barrier
     void *target_state;    ///< of the target, per module
 };

@@ -92,6 +92,8 @@ void emit_for(emitter *e, const ir_op *op) {
     make_phis(e, region->args + 1, inits, n);
     add_incoming(e, region->args + 1, inits, n, before);
     emit_block(e, region);
+    if (e->tgt->back_edge)
+        e->tgt->back_edge(e, op->range);
     LLVMValueRef more = goes_on(e, &bounds, *iv);
     LLVMValueRef next = LLVMBuildAdd(e->b, *iv, bounds.step, "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(e->b);
@@ -128,6 +130,8 @@ void emit_while(emitter *e, const ir_op *op) {
 
     LLVMPositionBuilderAtEnd(e->b, body);
     emit_block(e, region);
+    if (e->tgt->back_edge)
+        e->tgt->back_edge(e, op->range);
     add_incoming(e, test->args, region->last->operands, test->num_args, LLVMGetInsertBlock(e->b));
     LLVMBuildBr(e->b, head);
     LLVMPositionBuilderAtEnd(e->b, exit);

@@ -79,6 +79,8 @@ typedef struct target {
     void (*print)(emitter *e, const ir_op *op); ///< OP_PRINT
     /// Checks a claim of the author (hint, assume, parameter hint): no-op on nvptx.
     void (*check_hint)(emitter *e, LLVMValueRef ok, const char *what, src_range range);
+    /// Called at the end of a loop's body; NULL where nothing is to be done.
+    void (*back_edge)(emitter *e, src_range loop);
 } target;
 
 extern const target target_nvptx;
