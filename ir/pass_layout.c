@@ -1,0 +1,372 @@
+// Layout assignment: every tile value gets a layout, and where a user needs another one the value
+// is made again, if that is cheap, or converted. This file decides; its order of deciding is
+//   1. what the accesses want (pass_layout_anchor.c);
+//   2. forward: values take the layout of what they are computed from;
+//   3. backward: values that nothing has decided take the layout their users want;
+//   2 and 3 again, until nothing changes; then a default for one that is left, and so on.
+// A value is decided once, so this ends. Index arithmetic (VALUE_REMADE) and views have no say:
+// they follow their users when pass_layout_rewrite.c changes the function. docs/layouts.md works
+// through examples.
+#include "ir/pass_layout.h"
+
+#include "ir/passes.h"
+
+enum {
+    MAX_REGISTERS = 4096, ///< of a thread for one tile; far above what a machine has
+    MAX_ROUNDS = 32,      ///< then whatever is left takes its default at once
+    FEW_ACCESSES = 16,    ///< instructions a thread may spend to save a trip through shared memory
+};
+
+// --- control flow: which values stand for the same variable
+
+static ir_value *nth(ir_value **values, uint32_t n, uint32_t i) { return i < n ? values[i] : NULL; }
+
+unsigned layout_flow_targets(const ir_op *op, uint32_t i, ir_value *targets[2]) {
+    ir_value *arg = NULL, *result = NULL;
+    const ir_op *parent = ir_has_trait(op, TERMINATOR) ? op->block->parent : NULL;
+    if (op->opcode == OP_FOR && i >= 3) {
+        arg = nth(op->regions[0]->args, op->regions[0]->num_args, i - 2);
+        result = nth(op->results, op->num_results, i - 3);
+    } else if (op->opcode == OP_WHILE) {
+        arg = nth(op->regions[0]->args, op->regions[0]->num_args, i);
+    } else if (parent && op->opcode == OP_CONDITION && i >= 1) {
+        arg = nth(parent->regions[1]->args, parent->regions[1]->num_args, i - 1);
+        result = nth(parent->results, parent->num_results, i - 1);
+    } else if (parent && parent->opcode == OP_FOR) {
+        arg = nth(parent->regions[0]->args, parent->regions[0]->num_args, i + 1);
+        result = nth(parent->results, parent->num_results, i);
+    } else if (parent && parent->opcode == OP_WHILE) {
+        arg = nth(parent->regions[0]->args, parent->regions[0]->num_args, i);
+    } else if (parent && parent->opcode == OP_IF) {
+        result = nth(parent->results, parent->num_results, i);
+    }
+    unsigned n = 0;
+    if (arg)
+        targets[n++] = arg;
+    if (result)
+        targets[n++] = result;
+    return n;
+}
+
+/// The region argument and the result of a loop that are one variable; NULL if v is neither.
+static ir_value *partner_of(const ir_value *v) {
+    const ir_op *op = v->def ? v->def : v->block->parent;
+    if (!op || (op->opcode != OP_FOR && op->opcode != OP_WHILE))
+        return NULL;
+    const ir_block *region = op->regions[op->opcode == OP_WHILE];
+    uint32_t first = op->opcode == OP_FOR; // after the induction variable
+    if (v->def)
+        return nth(region->args, region->num_args, v->index + first);
+    bool carried = v->block == region && v->index >= first;
+    return carried ? nth(op->results, op->num_results, v->index - first) : NULL;
+}
+
+// --- kinds of values
+
+static bool is_view_op(const ir_op *op) {
+    return op->opcode == OP_RESHAPE || op->opcode == OP_BROADCAST || op->opcode == OP_PERMUTE ||
+           op->opcode == OP_CONVERT_LAYOUT;
+}
+
+static value_kind kind_of_result(const layout_plan *p, const ir_op *op) {
+    if (!ir_has_trait(op, PURE) || op->num_regions)
+        return VALUE_NATIVE;
+    bool remade = true;
+    for (uint32_t i = 0; i < op->num_operands; i++) {
+        const ir_value *x = op->operands[i];
+        remade = remade && (!x || p->kind[x->id] <= VALUE_REMADE);
+    }
+    return remade ? VALUE_REMADE : is_view_op(op) ? VALUE_VIEW : VALUE_NATIVE;
+}
+
+static void set_kinds(layout_plan *p) {
+    for (uint32_t o = 0; o < p->num_ops; o++) {
+        const ir_op *op = p->ops[o];
+        for (uint32_t i = 0; i < op->num_results; i++)
+            if (ir_is_tile(op->results[i]->type))
+                p->kind[op->results[i]->id] = kind_of_result(p, op);
+        for (uint32_t r = 0; r < op->num_regions; r++)
+            for (uint32_t i = 0; i < op->regions[r]->num_args; i++)
+                if (ir_is_tile(op->regions[r]->args[i]->type))
+                    p->kind[op->regions[r]->args[i]->id] = VALUE_NATIVE;
+    }
+}
+
+/// Finds the values that are used for more than being broadcast.
+static void set_feeds_more(layout_plan *p) {
+    for (uint32_t o = p->num_ops; o-- > 0;) {
+        const ir_op *op = p->ops[o];
+        for (uint32_t i = 0; i < op->num_operands; i++) {
+            const ir_value *x = op->operands[i];
+            if (!x)
+                continue;
+            bool chain = op->opcode == OP_RESHAPE || ir_has_trait(op, ELEMENTWISE);
+            if (op->opcode != OP_BROADCAST && !(chain && !p->feeds_more[op->results[0]->id]))
+                p->feeds_more[x->id] = true;
+        }
+    }
+}
+
+// --- what an op needs
+
+const layout *layout_of_operand(layout_plan *p, const ir_op *op, uint32_t i, const layout *result) {
+    const ir_value *x = op->operands[i];
+    ir_value *targets[2];
+    layout l;
+    if (p->op_layout[op->id] || op->opcode == OP_REDUCE)
+        return p->op_layout[op->id];
+    if (layout_flow_targets(op, i, targets) > 0)
+        return p->layout[targets[0]->id];
+    if (op->opcode == OP_PRINT)
+        return p->layout[x->id] ? p->layout[x->id] : anchor_default(p, x->type, 0);
+    if (!result)
+        return NULL;
+    if (op->opcode == OP_BROADCAST) {
+        l = layout_broadcast_source(result, x->type.shape, op->results[0]->type.shape, x->type.rank);
+    } else if (op->opcode == OP_PERMUTE) {
+        const ir_attr *a = ir_find_attr(op, ATTR_ORDER);
+        uint8_t order[IR_MAX_RANK];
+        for (unsigned d = 0; d < x->type.rank; d++)
+            order[d] = (uint8_t)a->ints[d];
+        l = layout_permute_source(result, x->type.shape, x->type.rank, order);
+    } else {
+        return result; // elementwise ops and reshape
+    }
+    return ir_intern_layout(p->func, &l);
+}
+
+// --- deciding
+
+static void decide(layout_plan *p, const ir_value *v, const layout *l) {
+    if (!l || p->layout[v->id] || p->kind[v->id] < VALUE_VIEW)
+        return;
+    p->layout[v->id] = l;
+    p->changed = true;
+    const ir_value *partner = partner_of(v);
+    if (partner)
+        p->layout[partner->id] = l;
+}
+
+/// A 1-D load that only serves to be broadcast is loaded as the 2-D user wants it, copies and all.
+static bool is_adaptable_load(const layout_plan *p, const ir_op *op) {
+    return op->opcode == OP_LOAD && p->group[op->id] && !p->feeds_more[op->results[0]->id] &&
+           !ir_get_flag(op, ATTR_VOLATILE);
+}
+
+static bool is_cheap_access(const layout_plan *p, const ir_op *op, const layout *l) {
+    uint32_t most = 2 * anchor_access_count(p, op, p->group[op->id]->layout);
+    return anchor_access_count(p, op, l) <= (most > FEW_ACCESSES ? most : FEW_ACCESSES);
+}
+
+/// True if at most one dimension is longer than 1.
+static bool is_one_dimensional(ir_type t) {
+    unsigned longer = 0;
+    for (unsigned d = 0; d < t.rank; d++)
+        longer += t.shape[d] > 1;
+    return longer <= 1;
+}
+
+/// A 1-D tile that comes out of a reduction is stored as it lies: one copy of each element.
+static void adapt_store(layout_plan *p, const ir_op *op) {
+    bool stores = op->opcode == OP_STORE || op->opcode == OP_ATOMIC_RMW;
+    if (!stores || (op->num_results && p->layout[op->results[0]->id]))
+        return;
+    const ir_value *v = op->operands[1];
+    const layout *l = p->layout[v->id];
+    if (l && is_one_dimensional(v->type) && is_cheap_access(p, op, l))
+        p->op_layout[op->id] = l;
+}
+
+static void decide_reduce(layout_plan *p, const ir_op *op) {
+    ir_type t = op->operands[0]->type;
+    unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);
+    const layout *l = p->op_layout[op->id];
+    bool remade = true;
+    for (uint32_t i = 0; i < op->num_operands && !l; i++) {
+        const ir_value *x = op->operands[i];
+        remade = remade && p->kind[x->id] == VALUE_REMADE;
+        l = p->layout[x->id];
+    }
+    if (!l && !remade)
+        return;
+    if (!l || !layout_axis_is_separable(l, t.shape, t.rank, axis))
+        l = anchor_default(p, t, p->reduced[op->operands[0]->id]);
+    p->op_layout[op->id] = l;
+    layout result = layout_reduce_result(l, t.shape, t.rank, axis);
+    for (uint32_t i = 0; i < op->num_results; i++)
+        if (ir_is_tile(op->results[i]->type))
+            decide(p, op->results[i], ir_intern_layout(p->func, &result));
+}
+
+/// A computed operand has more say than a view of one, which is as easily had in another layout.
+static const layout *inherited(const layout_plan *p, const ir_op *op) {
+    const layout *from_view = NULL;
+    for (uint32_t i = 0; i < op->num_operands; i++) {
+        const ir_value *x = op->operands[i];
+        const layout *l = p->layout[x->id];
+        if (l && p->kind[x->id] == VALUE_NATIVE)
+            return l;
+        if (l && !from_view)
+            from_view = l;
+    }
+    return from_view;
+}
+
+static const layout *layout_of_view(layout_plan *p, const ir_op *op) {
+    const ir_value *x = op->operands[0];
+    const layout *l = p->layout[x->id];
+    if (!l || op->opcode == OP_BROADCAST)
+        return NULL;
+    if (op->opcode != OP_PERMUTE)
+        return l;
+    const ir_attr *a = ir_find_attr(op, ATTR_ORDER);
+    uint8_t order[IR_MAX_RANK];
+    for (unsigned d = 0; d < x->type.rank; d++)
+        order[d] = (uint8_t)a->ints[d];
+    layout out = layout_permute(l, x->type.shape, x->type.rank, order);
+    return ir_intern_layout(p->func, &out);
+}
+
+static void forward(layout_plan *p, const ir_op *op) {
+    ir_value *targets[2];
+    if (anchor_is_access(op)) {
+        adapt_store(p, op);
+        if (op->num_results && !is_adaptable_load(p, op))
+            decide(p, op->results[0], p->op_layout[op->id]);
+    } else if (op->opcode == OP_REDUCE) {
+        decide_reduce(p, op);
+    } else if (op->num_results == 1 && is_view_op(op)) {
+        decide(p, op->results[0], layout_of_view(p, op));
+    } else if (op->num_results == 1 && ir_has_trait(op, ELEMENTWISE)) {
+        decide(p, op->results[0], inherited(p, op));
+    }
+    for (uint32_t i = 0; i < op->num_operands; i++) {
+        unsigned n = op->operands[i] ? layout_flow_targets(op, i, targets) : 0;
+        if (n > 0)
+            decide(p, targets[0], p->layout[op->operands[i]->id]);
+    }
+}
+
+static void backward(layout_plan *p, const ir_op *op) {
+    const layout *result = op->num_results == 1 ? p->layout[op->results[0]->id] : NULL;
+    for (uint32_t i = 0; i < op->num_operands; i++) {
+        const ir_value *x = op->operands[i];
+        if (!x || p->kind[x->id] < VALUE_VIEW || p->layout[x->id] || op->opcode == OP_PRINT)
+            continue;
+        const layout *want = layout_of_operand(p, op, i, result);
+        if (want && x->def && anchor_is_access(x->def)) { // an adaptable load
+            if (!is_cheap_access(p, x->def, want))
+                want = p->op_layout[x->def->id];
+            p->op_layout[x->def->id] = want;
+        }
+        decide(p, x, want);
+    }
+}
+
+/// Gives a native value that nothing has decided a default. A load's is what its access wants.
+static void settle_value(layout_plan *p, const ir_value *v) {
+    if (p->kind[v->id] != VALUE_NATIVE || p->layout[v->id])
+        return;
+    bool loaded = v->def && anchor_is_access(v->def);
+    decide(p, v, loaded ? p->op_layout[v->def->id]
+                        : anchor_default(p, v->type, p->reduced[v->id]));
+}
+
+/// Settles the first open value, or all. Adaptable loads come last.
+static void settle(layout_plan *p, bool all) {
+    for (unsigned loads = 0; loads < 2; loads++) {
+        for (uint32_t o = 0; o < p->num_ops && (all || !p->changed); o++) {
+            const ir_op *op = p->ops[o];
+            if (anchor_is_access(op) != (loads == 1))
+                continue;
+            for (uint32_t i = 0; i < op->num_results; i++)
+                settle_value(p, op->results[i]);
+            for (uint32_t r = 0; r < op->num_regions; r++)
+                for (uint32_t i = 0; i < op->regions[r]->num_args; i++)
+                    settle_value(p, op->regions[r]->args[i]);
+        }
+    }
+}
+
+/// Assertions take their condition as it comes.
+static void set_assert_layouts(layout_plan *p) {
+    for (uint32_t o = 0; o < p->num_ops; o++) {
+        const ir_op *op = p->ops[o];
+        const ir_value *x = op->num_operands ? op->operands[0] : NULL;
+        if ((op->opcode == OP_ASSERT || op->opcode == OP_ASSUME) && ir_is_tile(x->type))
+            p->op_layout[o] = p->layout[x->id] ? p->layout[x->id] : anchor_default(p, x->type, 0);
+    }
+}
+
+static void decide_all(layout_plan *p) {
+    unsigned round = 0;
+    do {
+        p->changed = false;
+        for (uint32_t o = 0; o < p->num_ops; o++)
+            forward(p, p->ops[o]);
+        for (uint32_t o = p->num_ops; o-- > 0;)
+            backward(p, p->ops[o]);
+        round++;
+        if (!p->changed || round > MAX_ROUNDS)
+            settle(p, round > MAX_ROUNDS);
+    } while (p->changed);
+    set_assert_layouts(p);
+}
+
+// --- the pass
+
+static void collect_op(ir_op *op, void *ctx) {
+    layout_plan *p = ctx;
+    p->ops[p->num_ops++] = op;
+}
+
+static bool has_layouts(const layout_plan *p) {
+    for (uint32_t o = 0; o < p->num_ops; o++)
+        for (uint32_t i = 0; i < p->ops[o]->num_results; i++)
+            if (p->ops[o]->results[i]->layout)
+                return true;
+    return false;
+}
+
+static bool check_size(const ir_func *f, const ir_value *v, src_range at) {
+    uint32_t registers = v->layout ? layout_reg_count(v->layout) : 0;
+    if (registers <= MAX_REGISTERS)
+        return true;
+    diag_error(f->module->diag, at,
+               "%s needs %u registers per thread with num_warps = %u, at most %d are allowed: "
+               "use more warps or a smaller tile",
+               ir_type_string(f->module->arena, v->type), registers, f->num_warps, MAX_REGISTERS);
+    return false;
+}
+
+/// Reports the first tile that is too large for its threads.
+static void check_sizes(const layout_plan *p) {
+    for (uint32_t o = 0; o < p->num_ops; o++)
+        for (uint32_t i = 0; p->ops[o]->block && i < p->ops[o]->num_results; i++)
+            if (!check_size(p->func, p->ops[o]->results[i], p->ops[o]->range))
+                return;
+}
+
+bool pass_layout(ir_func *f) {
+    arena *a = f->module->arena;
+    axis_analysis *axis = axis_analyze(f, a); // numbers values and ops
+    layout_plan p = {.func = f, .arena = a, .axis = axis};
+    p.ops = ARENA_ARRAY(a, ir_op *, f->num_ops);
+    p.kind = ARENA_ARRAY(a, value_kind, f->num_values);
+    p.layout = ARENA_ARRAY(a, const layout *, f->num_values);
+    p.reduced = ARENA_ARRAY(a, unsigned, f->num_values);
+    p.feeds_more = ARENA_ARRAY(a, bool, f->num_values);
+    p.op_layout = ARENA_ARRAY(a, const layout *, f->num_ops);
+    p.group = ARENA_ARRAY(a, anchor_group *, f->num_ops);
+    ir_walk(f->body, collect_op, &p);
+    if (has_layouts(&p))
+        return false;
+    set_kinds(&p);
+    set_feeds_more(&p);
+    anchor_find(&p);
+    decide_all(&p);
+    anchor_mark_used_hints(&p);
+    layout_rewrite(&p);
+    check_sizes(&p);
+    return true;
+}
