@@ -375,6 +375,11 @@ ast_stmt *ast_import_stmt(ast_parser *ps, src_range r, ast_imports list) {
 
 // --- compound statements
 
+void ast_check_colon(ast_parser *ps, src_range colon) {
+    if (colon.begin == colon.end)
+        ast_report(ps, colon, "unexpected end of line, expected ':'");
+}
+
 ast_stmt *ast_if(ast_parser *ps, src_range head, ast_expr *cond, ast_block body, ast_block elifs,
                  ast_block orelse) {
     if (elifs.len > AST_MAX_ELIF) {

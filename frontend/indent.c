@@ -102,6 +102,13 @@ static indent_level measure(const ast_parser *ps, uint32_t offset) {
     return level;
 }
 
+static void check_tabs(ast_parser *ps, src_range at, bool agree) {
+    if (!agree && !ps->tabs_reported) {
+        ast_report(ps, at, "inconsistent use of tabs and spaces in indentation");
+        ps->tabs_reported = true;
+    }
+}
+
 static int deeper(ast_parser *ps, indent_level level, src_range at) {
     level.silent = !ps->block_expected;
     if (level.silent && !ps->line_had_error)
@@ -133,25 +140,39 @@ static int indentation(ast_parser *ps, src_range token) {
     indent_level level = measure(ps, token.begin), top = ps->levels[ps->num_levels - 1];
     src_range at = here(ps, token.begin);
     int result = 0;
-    bool agree = true;
     if (level.column > top.column) {
-        agree = level.tabless > top.tabless;
+        check_tabs(ps, at, level.tabless > top.tabless);
         result = deeper(ps, level, at);
     } else {
         if (level.column < top.column)
             result = shallower(ps, level, at);
-        indent_level now = ps->levels[ps->num_levels - 1];
-        agree = level.tabless == now.tabless;
+        check_tabs(ps, at, level.tabless == ps->levels[ps->num_levels - 1].tabless);
     }
-    if (!agree)
-        ast_report(ps, at, "inconsistent use of tabs and spaces in indentation");
     ps->line_had_error = false;
     return result;
 }
 
 // --- tokens
 
+static bool starts_block(int token) {
+    static const int headers[] = {TOK_CLASS, TOK_DEF,     TOK_ELIF, TOK_ELSE, TOK_EXCEPT, TOK_FOR,
+                                  TOK_IF,    TOK_FINALLY, TOK_TRY,  TOK_WITH, TOK_WHILE};
+    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+        if (token == headers[i])
+            return true;
+    return false;
+}
+
+// NEWLINE; or first the ':' that a header forgot, without width, which ast_check_colon reports.
+// So the block below is read as it was meant.
 static int end_line(ast_parser *ps, src_range *at) {
+    if (starts_block(ps->first_token) && !ps->has_colon) {
+        ps->has_colon = ps->newline_pending = true;
+        ps->last_token = ':';
+        *at = here(ps, ps->last_end);
+        return ':';
+    }
+    ps->newline_pending = false;
     ps->at_line_start = true;
     ps->block_expected = ps->last_token == ':';
     *at = here(ps, ps->last_end);
@@ -162,10 +183,8 @@ static int end_of_part(ast_parser *ps, src_range *at) {
     *at = here(ps, ps->at_line_start ? at->begin : ps->last_end);
     if (ps->one_expression)
         return 0;
-    if (ps->num_brackets && !ps->gave_up) {
+    if (ps->num_brackets && !ps->gave_up)
         report_never_closed(ps);
-        ps->ignore_next = true;
-    }
     ps->num_brackets = 0;
     if (!ps->at_line_start)
         return end_line(ps, at);
@@ -182,7 +201,6 @@ static int line_end_in_brackets(ast_parser *ps, src_range *at) {
     if (!ast_statement_follows(text, at->begin))
         return 0;
     report_never_closed(ps);
-    ps->ignore_next = true;
     ps->num_brackets = 0;
     return end_line(ps, at);
 }
@@ -195,6 +213,7 @@ static bool may_be_anything(const ast_parser *ps, int token) {
 
 static int finish_token(ast_parser *ps, int token, src_range at) {
     ps->last_token = token;
+    ps->has_colon |= token == ':' && !ps->num_brackets;
     ps->last_end = at.end;
     return token;
 }
@@ -202,6 +221,8 @@ static int finish_token(ast_parser *ps, int token, src_range at) {
 // The first token of a line, with the INDENT or DEDENT that comes before it.
 static int start_line(ast_parser *ps, int token, AST_YYSTYPE *value, src_range *at) {
     ps->at_line_start = false;
+    ps->first_token = token;
+    ps->has_colon = false;
     int change = indentation(ps, *at);
     if (ps->num_levels == 1)
         ps->quiet = may_be_anything(ps, token);
@@ -231,6 +252,8 @@ int ast_yylex(AST_YYSTYPE *value, src_range *at, ast_parser *ps) {
         ps->has_held = false;
         return finish_token(ps, ps->held->token, *at);
     }
+    if (ps->newline_pending)
+        return end_line(ps, at);
     for (;;) {
         int token = ps->gave_up ? 0 : ast_scan(value, at, ps->scanner);
         if (token == 0)

@@ -43,18 +43,19 @@ typedef struct ast_parser {
     uint32_t pending_dedents;
     bool started;
     bool at_line_start;
-    bool block_expected; ///< the last line ended in ':'
-    int last_token;
-    uint32_t last_end; ///< where the last token of the line ended
+    int first_token, last_token; ///< of the logical line
+    bool has_colon;              ///< the logical line has a ':' outside brackets
+    bool newline_pending;        ///< a ':' was put in before NEWLINE
+    bool block_expected;         ///< the line before ended in ':'
+    uint32_t last_end;           ///< where the last token of the line ended
     struct held_token *held; ///< a token that waits behind INDENT or DEDENT
     bool has_held;
 
     // errors
     bool line_had_error; ///< something was reported on the current line
-    bool ignore_next;    ///< the next syntax error follows from what was reported
     bool quiet;          ///< on a top-level line of a .py file that may be anything
     bool gave_up;        ///< a limit was passed: the rest of the file is not read
-    bool too_deep_reported;
+    bool too_deep_reported, tabs_reported;
 } ast_parser;
 
 typedef struct ast_params {
@@ -132,6 +133,8 @@ ast_stmt *ast_if(ast_parser *ps, src_range head, ast_expr *cond, ast_block body,
                  ast_block orelse);
 ast_stmt *ast_loop(ast_parser *ps, src_range head, ast_stmt_kind kind, ast_expr *target,
                    ast_expr *value, ast_block body, ast_block orelse);
+/// Reports the ':' of a block if it is one that indent.c had to put in.
+void ast_check_colon(ast_parser *ps, src_range colon);
 ast_stmt *ast_refused_stmt(ast_parser *ps, src_range r, const char *what);
 ast_stmt *ast_import_stmt(ast_parser *ps, src_range r, ast_imports list);
 ast_imports ast_import_push(ast_parser *ps, ast_imports list, src_range r, sv path, sv name,

@@ -54,6 +54,7 @@ static void ast_yyerror(src_range *at, ast_parser *ps, const char *message);
 %token LAMBDA "'lambda'" NONLOCAL "'nonlocal'" NOT "'not'" OR "'or'" PASS "'pass'" RAISE "'raise'"
 %token RETURN "'return'" TRY "'try'" WHILE "'while'" WITH "'with'" YIELD "'yield'"
 %token <op> COMPARE "a comparison" AUGMENT "an augmented '='" SHIFT "a shift" MULTIPLY "'//' or '%'"
+%token INVALID "invalid character"
 %token POW "'**'" ARROW "'->'" WALRUS "':='" ELLIPSIS "'...'"
 
 %type <expr> named test or_test and_test not_test comparison chain bit_or bit_xor bit_and shift sum
@@ -84,8 +85,10 @@ lines: line
     ;
 line: simple NEWLINE
     | compound                      { $$ = ast_append(ps, (ast_block){0}, $1); }
-    | error NEWLINE                 { $$ = (ast_block){0}; }
-    | error NEWLINE INDENT lines DEDENT { $$ = (ast_block){0}; }
+    | bad_line orphans              { $$ = (ast_block){0}; }
+    | bad_line INDENT lines DEDENT orphans { $$ = (ast_block){0}; }
+    ;
+bad_line: error NEWLINE             { yyerrok; }
     ;
 simple: smalls
     | smalls ';'
@@ -93,9 +96,17 @@ simple: smalls
 smalls: small                       { $$ = ast_append(ps, (ast_block){0}, $1); }
     | smalls ';' small              { $$ = ast_append(ps, $1, $3); }
     ;
-block: ':' simple NEWLINE           { $$ = $2; }
-    | ':' NEWLINE INDENT lines DEDENT { $$ = $4; }
-    | ':' NEWLINE error             { $$ = (ast_block){0}; }
+block: colon simple NEWLINE         { $$ = $2; }
+    | colon NEWLINE INDENT lines DEDENT { $$ = $4; }
+    | colon NEWLINE error           { $$ = (ast_block){0}; }
+    ;
+colon: ':'                          { ast_check_colon(ps, @1); }
+    ;
+orphans: %empty /* what goes on with a statement whose header could not be read */
+    | orphans ELIF named block
+    | orphans ELSE block
+    | orphans except
+    | orphans FINALLY block
     ;
 
 /* --- simple statements */
@@ -360,7 +371,7 @@ atom: NAME                          { $$ = ast_name(ps, @1); }
     | NONE                          { $$ = ast_constant(ps, @1, EXPR_NONE, false); }
     | TRUE                          { $$ = ast_constant(ps, @1, EXPR_BOOL, true); }
     | FALSE                         { $$ = ast_constant(ps, @1, EXPR_BOOL, false); }
-    | ELLIPSIS                      { $$ = ast_refused(ps, @1, "'...'", NULL, (ast_exprs){0}); }
+    | ELLIPSIS                      { $$ = ast_refused(ps, @1, "ellipsis", NULL, (ast_exprs){0}); }
     | '(' ')'                       { $$ = ast_group(ps, @$, (ast_exprs){0}, true); }
     | '(' nameds ')'                { $$ = ast_group(ps, @$, $2, false); }
     | '(' nameds ',' ')'            { $$ = ast_group(ps, @$, $2, true); }
@@ -435,13 +446,14 @@ static const char *expected_phrase(const bool *expected) {
         {'}', ',', "'}'"}, {'}', 0, "',' or '}'"},
         {TOK_IN, TOK_COMPARE, "'in'"},
         {TOK_ELSE, 0, "'else'"},
-        {':', 0, "':'"},
         {TOK_NEWLINE, 0, "end of line"},
+        {':', 0, "':'"},
         {TOK_IMPORT, 0, "'import'"},
         {TOK_DEF, 0, "'def'"},
         {TOK_EXCEPT, 0, "'except' or 'finally'"},
         {TOK_NAME, 0, "a name"},
         {'(', '.', "'('"},
+        {TOK_END, 0, "'}'"}, /* of an f-string's field */
     };
     for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)
         if (expected[YYTRANSLATE(phrases[i].token)] &&
@@ -451,8 +463,8 @@ static const char *expected_phrase(const bool *expected) {
 }
 
 static sv describe_token(ast_parser *ps, yysymbol_kind_t token, src_range at) {
-    if (at.begin == at.end)
-        return sv_from(yysymbol_name(token));
+    if (at.begin == at.end) /* a ':' of no width was put in by indent.c at the end of a line */
+        return token == YYTRANSLATE(':') ? SV("end of line") : sv_from(yysymbol_name(token));
     if (token == YYSYMBOL_STRING)
         return SV("string");
     sv text = ast_source(ps, at);
@@ -461,10 +473,8 @@ static sv describe_token(ast_parser *ps, yysymbol_kind_t token, src_range at) {
 }
 
 static int yyreport_syntax_error(const yypcontext_t *context, ast_parser *ps) {
-    bool ignore = ps->ignore_next;
-    ps->ignore_next = false;
-    if (ignore || ast_report_open_bracket(ps))
-        return 0;
+    if (ps->line_had_error || ast_report_open_bracket(ps))
+        return 0; /* one mistake, one error */
     yysymbol_kind_t token = yypcontext_token(context), list[YYNTOKENS];
     int n = yypcontext_expected_tokens(context, list, YYNTOKENS);
     bool expected[YYNTOKENS] = {false};
@@ -474,7 +484,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, ast_parser *ps) {
     src_range at = *yypcontext_location(context);
     const char *found = describe_token(ps, token, at).data;
     bool wants_colon = phrase && !strcmp(phrase, "':'");
-    if (wants_colon && token == YYTRANSLATE('='))
+    if (wants_colon && token == YYTRANSLATE('=') && !expected[YYSYMBOL_NAME])
         ast_report(ps, at, "unexpected '='; use '==' to compare");
     else if (wants_colon && token == YYSYMBOL_IF)
         ast_report(ps, at, "unexpected 'if', expected ':'; use 'elif' for another condition");
