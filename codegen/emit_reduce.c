@@ -1,0 +1,311 @@
+// reduce: n tiles folded together along one axis by a combine region. Each bit of the place folds
+// where it lives:
+//   register bits   in the thread, in pairs
+//   lane bits       by butterfly shuffles: lane ^ 1, lane ^ 2 ...
+//   warp bits       one copy of every partial result goes to shared memory, a barrier, and every
+//                   thread reads all partials of its results and folds them
+//   cta bits        refused for now; the partials of a cluster would follow the warps' way
+// Bits that do not move along the axis stay. Bits that only make copies are not folded.
+//
+// The invariant (RULES 2): all threads that end up with an element computed it from the same
+// values in the same order, (lower place, higher place) at each step, so it has the same bits
+// everywhere, whatever the region does, and a scalar result may steer control flow.
+#include "codegen/exchange.h"
+
+enum { SCRATCH_ALIGN = 16 };
+
+/// How the tiles of one reduction lie, and where their partials go.
+typedef struct reduction {
+    uint32_t axis_mask;     ///< index bits of the axis
+    layout all;             ///< of the tiles, see plain_copies
+    layout result;          ///< of the results
+    uint32_t reg_bits;      ///< register, lane and warp bits of `all` that move along the axis
+    uint32_t lane_bits, warp_bits;
+    uint32_t convert_bytes; ///< scratch to bring the operands to `all`, for the largest of them
+    uint32_t partial_at;    ///< scratch offset of the first tile's partials
+} reduction;
+
+/// The same tile with no copies within a thread, and those that other threads hold of parts of the
+/// axis at the same registers and lanes: dependent bases along the axis become zero.
+static layout plain_copies(const layout *l, uint32_t axis_mask) {
+    layout out = layout_drop_register_copies(l);
+    layout_replication copies = layout_get_replication(&out);
+    for (unsigned i = 0; i < LAYOUT_LANE_BITS; i++) {
+        if ((copies.lane_mask >> i & 1) && (layout_lane(&out)[i] & axis_mask))
+            layout_lane(&out)[i] = 0;
+    }
+    for (unsigned i = 0; i < out.warp_bits; i++) {
+        if ((copies.warp_mask >> i & 1) && (layout_warp(&out)[i] & axis_mask))
+            layout_warp(&out)[i] = 0;
+    }
+    return out;
+}
+
+static uint32_t bits_along(const uint32_t *bases, unsigned n, uint32_t mask) {
+    uint32_t bits = 0;
+    for (unsigned i = 0; i < n; i++)
+        bits |= bases[i] & mask ? 1u << i : 0;
+    return bits;
+}
+
+static reduction describe(const ir_op *op) {
+    const ir_value *x = op->operands[0];
+    unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);
+    reduction r = {.axis_mask = layout_dim_mask(x->type.shape, x->type.rank, axis)};
+    r.all = plain_copies(x->layout, r.axis_mask);
+    r.result = layout_reduce_result(&r.all, x->type.shape, x->type.rank, axis);
+    r.reg_bits = bits_along(layout_reg(&r.all), r.all.reg_bits, r.axis_mask);
+    r.lane_bits = bits_along(layout_lane(&r.all), LAYOUT_LANE_BITS, r.axis_mask);
+    r.warp_bits = bits_along(layout_warp(&r.all), r.all.warp_bits, r.axis_mask);
+    for (uint32_t i = 0; i < op->num_operands; i++) {
+        uint32_t bytes = exchange_convert_bytes(x->layout, &r.all, op->operands[i]->type.elem);
+        r.convert_bytes = bytes > r.convert_bytes ? bytes : r.convert_bytes;
+    }
+    r.partial_at = (r.convert_bytes + SCRATCH_ALIGN - 1) & ~(SCRATCH_ALIGN - 1u);
+    return r;
+}
+
+/// Bytes of the partials of one tile: for each element of the result, one from each warp.
+static uint32_t partial_bytes(const reduction *r, dtype elem) {
+    uint32_t n = 1u << (r->result.index_bits + (unsigned)__builtin_popcount(r->warp_bits));
+    return (n * dtype_bytes(elem) + SCRATCH_ALIGN - 1) & ~(SCRATCH_ALIGN - 1u);
+}
+
+uint32_t emit_reduce_scratch_bytes(const ir_op *op) {
+    reduction r = describe(op);
+    uint32_t bytes = r.partial_at;
+    for (uint32_t i = 0; r.warp_bits && i < op->num_operands; i++)
+        bytes += partial_bytes(&r, op->operands[i]->type.elem);
+    return bytes;
+}
+
+// ---------------------------------------------------------------------------- folding
+
+/// The registers of the n tiles: tile[i][register].
+typedef struct tiles {
+    LLVMValueRef **tile;
+    uint32_t n;
+} tiles;
+
+static tiles new_tiles(emitter *e, uint32_t n, unsigned regs) {
+    tiles t = {ARENA_ARRAY(e->arena, LLVMValueRef *, n), n};
+    for (uint32_t i = 0; i < n; i++)
+        t.tile[i] = emit_new_regs(e, regs);
+    return t;
+}
+
+/// Register `to` of `out` becomes combine(register `lo` of a, register `hi` of b).
+static void combine(emitter *e, const ir_op *op, const tiles *a, uint32_t lo, const tiles *b,
+                    uint32_t hi, const tiles *out, uint32_t to) {
+    LLVMValueRef *args = emit_new_regs(e, 2 * a->n), *results = emit_new_regs(e, a->n);
+    for (uint32_t i = 0; i < a->n; i++) {
+        args[i] = a->tile[i][lo];
+        args[a->n + i] = b->tile[i][hi];
+    }
+    emit_combine(e, op->regions[0], args, results);
+    for (uint32_t i = 0; i < a->n; i++)
+        out->tile[i][to] = results[i];
+}
+
+/// Folds the register bits in `bits`: highest first, so that vectors stay side by side. What is
+/// left is moved down to the registers of the result.
+static void fold_registers(emitter *e, const ir_op *op, const tiles *t, unsigned reg_bits,
+                           uint32_t bits) {
+    uint32_t done = 0, count = 0;
+    for (unsigned k = reg_bits; k-- > 0;) {
+        if (!(bits >> k & 1))
+            continue;
+        done |= 1u << k;
+        for (uint32_t r = 0; r < 1u << reg_bits; r++) {
+            if (!(r & done))
+                combine(e, op, t, r, t, r | 1u << k, t, r);
+        }
+    }
+    for (uint32_t r = 0; r < 1u << reg_bits; r++) {
+        if (r & bits)
+            continue;
+        for (uint32_t i = 0; i < t->n; i++)
+            t->tile[i][count] = t->tile[i][r];
+        count++;
+    }
+}
+
+/// True if combine(a, b) and combine(b, a) have the same bits: one commutative instruction. (Where
+/// both are NaN the GPU gives the one canonical NaN; the host's payload stays within a lane's
+/// own copy, of which lane 0 of each warp decides.)
+static bool is_symmetric(const ir_block *region) {
+    static const bool commutes[IR_OPCODE_COUNT] = {
+        [OP_ADD] = true, [OP_MUL] = true, [OP_AND] = true, [OP_OR] = true,
+        [OP_XOR] = true, [OP_MIN] = true, [OP_MAX] = true,
+    };
+    const ir_op *op = region->first;
+    return region->num_args == 2 && commutes[op->opcode] && op->next == region->last &&
+           op->operands[0]->block == region && !op->operands[0]->def && !op->operands[1]->def &&
+           op->operands[0] != op->operands[1] && region->last->operands[0] == op->results[0];
+}
+
+/// One step of the butterfly over lane bit `bit`, for all registers.
+static void fold_lane_bit(emitter *e, const ir_op *op, const tiles *t, unsigned regs, unsigned bit) {
+    bool symmetric = is_symmetric(op->regions[0]);
+    tiles lo = new_tiles(e, t->n, 1), hi = new_tiles(e, t->n, 1);
+    LLVMValueRef upper = NULL;
+    if (!symmetric) {
+        LLVMValueRef lane = e->tgt->lane_id(e);
+        LLVMValueRef on = LLVMBuildAnd(e->b, lane, emit_const_like(e, lane, 1u << bit), "");
+        upper = LLVMBuildICmp(e->b, LLVMIntNE, on, emit_const_like(e, lane, 0), "");
+    }
+    for (unsigned r = 0; r < regs; r++) {
+        for (uint32_t i = 0; i < t->n; i++) {
+            dtype elem = op->operands[i]->type.elem;
+            LLVMValueRef own = t->tile[i][r], packed = exchange_pack(e, own, elem);
+            LLVMValueRef other = e->tgt->shuffle_xor(e, packed, 1u << bit);
+            other = exchange_unpack(e, other, elem);
+            lo.tile[i][0] = symmetric ? own : LLVMBuildSelect(e->b, upper, other, own, "");
+            hi.tile[i][0] = symmetric ? other : LLVMBuildSelect(e->b, upper, own, other, "");
+        }
+        combine(e, op, &lo, 0, &hi, 0, t, r);
+    }
+}
+
+// ---------------------------------------------------------------------------- across warps
+
+/// The partials of one element lie side by side, in the order of the warps: byte offset of a
+/// thread's own partial of register 0 (`own`), or of its first partial.
+static LLVMValueRef partial_offset(emitter *e, const reduction *r, unsigned bytes, bool own,
+                                   uint32_t *run_time_bits) {
+    unsigned k = (unsigned)__builtin_popcount(r->warp_bits), nth = 0;
+    const layout *l = &r->result;
+    uint32_t bases[LAYOUT_LANE_BITS + LAYOUT_MAX_WARP_BITS];
+    *run_time_bits = 0;
+    for (unsigned i = 0; i < (unsigned)LAYOUT_LANE_BITS + l->warp_bits; i++) {
+        bases[i] = (l->basis[l->reg_bits + i] << k) * bytes;
+        if (own && i >= LAYOUT_LANE_BITS && (r->warp_bits >> (i - LAYOUT_LANE_BITS) & 1))
+            bases[i] = bytes << nth++; // its basis in the result is zero
+        *run_time_bits |= bases[i];
+    }
+    return exchange_thread_bits(e, bases, bases + LAYOUT_LANE_BITS, l->warp_bits);
+}
+
+/// Lane i1: this thread is the one of its warp's copies that writes; NULL if every one is.
+static LLVMValueRef writes_partial(emitter *e, const reduction *r) {
+    // Warps that hold different partials are copies of each other as far as the result is
+    // concerned, so ask as if each of them held an element of its own.
+    layout l = r->result;
+    for (unsigned i = 0; i < l.warp_bits; i++) {
+        if (r->warp_bits >> i & 1)
+            layout_warp(&l)[i] = 1u << l.index_bits++;
+    }
+    return emit_is_representative(e, &l);
+}
+
+/// Reads the 2^k partials of register reg of tile i into lanes of `out`, one register each.
+static void read_partials(emitter *e, const reduction *r, LLVMValueRef base, uint32_t bits,
+                          uint32_t scratch, uint32_t reg, dtype elem, LLVMValueRef *out) {
+    unsigned count = 1u << __builtin_popcount(r->warp_bits), bytes = dtype_bytes(elem);
+    unsigned vec = count * bytes > 16 ? 16 / bytes : count;
+    uint32_t part = layout_apply(&r->result, (layout_place){.reg = reg}) * count * bytes;
+    for (unsigned p = 0; p < count; p += vec) {
+        LLVMValueRef at = exchange_offset(e, base, bits, part, scratch + p * bytes);
+        e->tgt->smem_load(e, at, exchange_type(e, elem), vec, out + p);
+    }
+    for (unsigned p = 0; p < count; p++)
+        out[p] = exchange_unpack(e, out[p], elem);
+}
+
+static void fold_warps(emitter *e, const ir_op *op, const reduction *r, const tiles *t,
+                       uint32_t scratch) {
+    unsigned regs = layout_reg_count(&r->result), k = (unsigned)__builtin_popcount(r->warp_bits);
+    LLVMValueRef writes = writes_partial(e, r);
+    uint32_t bits, tile_at = scratch;
+    for (uint32_t i = 0; i < t->n; i++) {
+        dtype elem = op->operands[i]->type.elem;
+        uint32_t size = dtype_bytes(elem) << k;
+        LLVMValueRef base = partial_offset(e, r, dtype_bytes(elem), true, &bits);
+        for (uint32_t reg = 0; reg < regs; reg++) {
+            uint32_t part = layout_apply(&r->result, (layout_place){.reg = reg}) * size;
+            LLVMValueRef v = exchange_pack(e, t->tile[i][reg], elem);
+            e->tgt->smem_store(e, exchange_offset(e, base, bits, part, tile_at), &v, 1, writes);
+        }
+        tile_at += partial_bytes(r, elem);
+    }
+    emit_barrier(e);
+    tiles partials = new_tiles(e, t->n, 1u << k);
+    for (uint32_t reg = 0; reg < regs; reg++) {
+        tile_at = scratch;
+        for (uint32_t i = 0; i < t->n; i++) {
+            dtype elem = op->operands[i]->type.elem;
+            LLVMValueRef base = partial_offset(e, r, dtype_bytes(elem), false, &bits);
+            read_partials(e, r, base, bits, tile_at, reg, elem, partials.tile[i]);
+            tile_at += partial_bytes(r, elem);
+        }
+        fold_registers(e, op, &partials, k, (1u << k) - 1);
+        for (uint32_t i = 0; i < t->n; i++)
+            t->tile[i][reg] = partials.tile[i][0];
+    }
+}
+
+// ---------------------------------------------------------------------------- the op
+
+/// False, after an error, for what this file does not do.
+static bool check_supported(emitter *e, const ir_op *op) {
+    const ir_value *x = op->operands[0];
+    unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);
+    if (x->layout->cta_bits) {
+        emit_refuse(e, op, "does not support num_ctas > 1 yet");
+        return false;
+    }
+    if (!layout_axis_is_separable(x->layout, x->type.shape, x->type.rank, axis)) {
+        emit_refuse(e, op, "needs a layout in which no thread bit moves along the axis and across it");
+        return false;
+    }
+    for (uint32_t i = 0; i < op->num_results; i++) {
+        const ir_value *y = op->results[i];
+        layout want = layout_reduce_result(x->layout, x->type.shape, x->type.rank, axis);
+        if (ir_is_tile(y->type) && !layout_equal(y->layout, &want)) {
+            emit_refuse(e, op, "has a result in another layout than the one it leaves");
+            return false;
+        }
+    }
+    uint32_t bytes = emit_reduce_scratch_bytes(op);
+    return !bytes || smem_fits(e, op, bytes);
+}
+
+/// The operands' registers in the layout r->all, in arrays that may be overwritten.
+static tiles bring_operands(emitter *e, const ir_op *op, const reduction *r, uint32_t scratch) {
+    const layout *given = op->operands[0]->layout;
+    unsigned regs = layout_reg_count(&r->all);
+    tiles t = new_tiles(e, op->num_operands, regs);
+    for (uint32_t i = 0; i < t.n; i++) {
+        const ir_value *x = op->operands[i];
+        if (i > 0 && exchange_convert_bytes(given, &r->all, x->type.elem))
+            emit_barrier(e); // they take turns in the same scratch
+        LLVMValueRef *now = exchange_convert(e, given, &r->all, emit_regs(e, x), x->type.elem, scratch);
+        memcpy(t.tile[i], now, regs * sizeof(now[0]));
+    }
+    return t;
+}
+
+/// Gives the results their registers: those of the layout `result`, or one scalar.
+static void set_results(emitter *e, const ir_op *op, const tiles *t) {
+    for (uint32_t i = 0; i < op->num_results; i++) {
+        if (!ir_is_tile(op->results[i]->type))
+            t->tile[i][0] = e->tgt->uniform(e, t->tile[i][0]);
+        emit_set_regs(e, op->results[i], t->tile[i]);
+    }
+}
+
+void emit_reduce(emitter *e, const ir_op *op) {
+    if (!check_supported(e, op))
+        return;
+    reduction r = describe(op);
+    uint32_t scratch = emit_reduce_scratch_bytes(op) ? smem_offset(e->smem, op) : 0;
+    tiles t = bring_operands(e, op, &r, scratch);
+    fold_registers(e, op, &t, r.all.reg_bits, r.reg_bits);
+    for (unsigned bit = 0; bit < LAYOUT_LANE_BITS; bit++) {
+        if (r.lane_bits >> bit & 1)
+            fold_lane_bit(e, op, &t, layout_reg_count(&r.result), bit);
+    }
+    if (r.warp_bits)
+        fold_warps(e, op, &r, &t, scratch + r.partial_at);
+    set_results(e, op, &t);
+}

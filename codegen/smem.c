@@ -1,0 +1,291 @@
+// The one owner of shared memory and barriers. Emitters say how much scratch an op needs; this
+// file gives each op its place and decides before which ops the program's threads must wait for
+// each other. It walks the structured ops as a dataflow problem: the state is the set of accesses
+// made since the last barrier, on any path; an op that conflicts with one of them gets a barrier
+// in front. Loops are walked until nothing changes, so hazards across a back edge are seen.
+//
+// Two kinds of hazard. Scratch memory: an op may not write where a slower thread still reads. And
+// global memory: a program is sequential for its own accesses (RULES 3), though its threads are
+// not, so what one thread reads or writes and another writes needs a barrier between.
+#include "codegen/exchange.h"
+
+enum {
+    ALIGN = 16,
+    SMALL_BYTES = 4096,       ///< small scratch takes turns in two places, to save barriers
+    TWO_PLACES_BYTES = 49152, ///< large scratch does so only if all fits in this
+};
+
+/// One op that touches scratch or global memory.
+typedef struct access {
+    const ir_op *op;
+    uint32_t at, bytes;     ///< scratch; bytes may be 0
+    const ir_value *ptr;    ///< of a global access, else NULL
+    bool inner_barrier;     ///< waits between writing its scratch and reading it
+    bool writes;            ///< global memory
+    bool orders;            ///< an atomic that publishes or acquires other accesses
+    bool shared_by_threads; ///< elements that several threads touch
+    bool one_thread_each;   ///< each address is touched by one thread, told by the pointer alone
+    int root;               ///< parameter that ptr derives from, or -1
+} access;
+
+struct smem_plan {
+    uint32_t total;
+    const access **by_op; ///< by op id; NULL for ops that touch nothing
+    bool *barrier;        ///< by op id
+    VEC(access) all;
+    arena *arena;
+    const axis_analysis *axis;
+    bool changed; ///< a barrier was added in this walk
+};
+
+// ---------------------------------------------------------------------------- collecting
+
+static uint32_t scratch_bytes(const ir_op *op) {
+    switch (op->opcode) {
+    case OP_REDUCE:
+        return emit_reduce_scratch_bytes(op);
+    case OP_CONVERT_LAYOUT:
+        return emit_convert_scratch_bytes(op);
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS:
+        return emit_atomic_scratch_bytes(op);
+    default:
+        return 0;
+    }
+}
+
+static bool has_copies(const ir_value *ptr) {
+    if (!ir_is_tile(ptr->type))
+        return true;
+    layout_replication copies = layout_get_replication(ptr->layout);
+    return copies.reg_mask || copies.lane_mask || copies.warp_mask || copies.cta_mask;
+}
+
+/// True if no two elements of a tile of pointers are equal, as far as is known.
+static bool is_injective(const axis_analysis *axis, const ir_value *ptr) {
+    const axis_info *info = axis_get(axis, ptr);
+    for (unsigned d = 0; d < ptr->type.rank; d++) {
+        if (info->contiguity[d] == ir_type_elements(ptr->type))
+            return true;
+    }
+    return false;
+}
+
+static void describe_global(smem_plan *p, access *a) {
+    const ir_op *op = a->op;
+    bool is_atomic = op->opcode == OP_ATOMIC_RMW || op->opcode == OP_ATOMIC_CAS;
+    if (op->opcode != OP_LOAD && op->opcode != OP_STORE && !is_atomic)
+        return;
+    if (op->operands[0]->type.pointer_const)
+        return; // nothing ever writes there
+    a->ptr = op->operands[0];
+    a->writes = op->opcode != OP_LOAD;
+    a->orders = is_atomic && !sv_is(ir_get_str(op, ATTR_SEM), "relaxed");
+    a->shared_by_threads = has_copies(a->ptr);
+    a->one_thread_each = !a->shared_by_threads && is_injective(p->axis, a->ptr);
+    a->root = axis_pointer_root(p->axis, a->ptr);
+}
+
+static void collect(smem_plan *p, const ir_block *b) {
+    for (const ir_op *op = b->first; op; op = op->next) {
+        access a = {.op = op, .bytes = scratch_bytes(op), .root = -1};
+        // An atomic whose result is not used may leave its exchange out, and the barrier with it.
+        a.inner_barrier = a.bytes && (op->opcode == OP_REDUCE || op->opcode == OP_CONVERT_LAYOUT);
+        describe_global(p, &a);
+        if (a.bytes || a.ptr)
+            VEC_PUSH(p->arena, p->all, a);
+        for (uint32_t i = 0; i < op->num_regions && !ir_has_trait(op, ISOLATED); i++)
+            collect(p, op->regions[i]);
+    }
+}
+
+/// Gives every scratch a place. Scratch lives only during its op, so one place would do for all;
+/// two that take turns let an op write while slower threads still read what the one before it
+/// left: one barrier for each of a row of reductions, not two.
+static void place_scratch(smem_plan *p) {
+    uint32_t small[2] = {0}, large[2] = {0}, turn = 0, large_turn = 0;
+    uint32_t *slot = ARENA_ARRAY(p->arena, uint32_t, p->all.len);
+    for (uint32_t i = 0; i < p->all.len; i++) {
+        uint32_t bytes = (p->all.data[i].bytes + ALIGN - 1) & ~(ALIGN - 1u);
+        bool is_small = bytes <= SMALL_BYTES;
+        uint32_t *size = is_small ? small : large;
+        if (bytes) {
+            slot[i] = (is_small ? turn++ : large_turn++) & 1;
+            size[slot[i]] = bytes > size[slot[i]] ? bytes : size[slot[i]];
+        }
+    }
+    uint32_t smalls = small[0] + small[1];
+    bool one_large = smalls + large[0] + large[1] > TWO_PLACES_BYTES;
+    if (one_large)
+        large[0] = large[0] > large[1] ? large[0] : large[1];
+    for (uint32_t i = 0; i < p->all.len; i++) {
+        access *a = &p->all.data[i];
+        if (a->bytes && a->bytes <= SMALL_BYTES)
+            a->at = slot[i] ? small[0] : 0;
+        else if (a->bytes)
+            a->at = smalls + (slot[i] && !one_large ? large[0] : 0);
+        uint32_t end = a->at + a->bytes;
+        p->total = end > p->total ? end : p->total;
+    }
+}
+
+// ---------------------------------------------------------------------------- the state
+
+/// Accesses since the last barrier, as bit sets over smem_plan.all. `stale` ones were made in an
+/// earlier iteration of a loop that computes their pointer anew.
+typedef struct state {
+    uint64_t *pending, *stale;
+    uint32_t words;
+} state;
+
+static state new_state(smem_plan *p, const state *copy_of) {
+    state s = {.words = (p->all.len + 63) / 64};
+    s.pending = ARENA_ARRAY(p->arena, uint64_t, s.words * 2);
+    s.stale = s.pending + s.words;
+    if (copy_of)
+        memcpy(s.pending, copy_of->pending, s.words * 2 * sizeof(uint64_t));
+    return s;
+}
+
+static void clear_state(state *s) { memset(s->pending, 0, s->words * 2 * sizeof(uint64_t)); }
+
+/// a becomes the union of a and b; true if that adds something.
+static bool join(state *a, const state *b) {
+    bool grew = false;
+    for (uint32_t i = 0; i < a->words * 2; i++) { // pending and stale lie side by side
+        grew |= (b->pending[i] & ~a->pending[i]) != 0;
+        a->pending[i] |= b->pending[i];
+    }
+    return grew;
+}
+
+static bool has(const uint64_t *set, uint32_t i) { return set[i / 64] >> (i % 64) & 1; }
+
+static bool is_inside(const ir_block *b, const ir_op *loop) {
+    for (; b; b = b->parent ? b->parent->block : NULL) {
+        if (b->parent == loop)
+            return true;
+    }
+    return false;
+}
+
+/// Goes over the back edge of a loop: pointers computed in it are about to change.
+static void start_iteration(smem_plan *p, state *s, const ir_op *loop) {
+    for (uint32_t i = 0; i < p->all.len; i++) {
+        const ir_value *ptr = p->all.data[i].ptr;
+        if (has(s->pending, i) && ptr && is_inside(ptr->block, loop))
+            s->stale[i / 64] |= 1ull << (i % 64);
+    }
+}
+
+// ---------------------------------------------------------------------------- hazards
+
+static bool scratch_conflict(const access *a, const access *b) {
+    return a->bytes && b->bytes && a->at < b->at + b->bytes && b->at < a->at + a->bytes;
+}
+
+/// Whether b, after a with no barrier between, may see or undo what another thread's a does.
+static bool global_conflict(const access *a, bool a_is_stale, const access *b) {
+    if (!a->ptr || !b->ptr || (!a->writes && !b->writes))
+        return false;
+    if (a->orders || b->orders)
+        return true;
+    if (a->ptr == b->ptr && !a_is_stale && a->one_thread_each)
+        return false; // whatever a thread touches twice, no other touches
+    bool apart = a->root >= 0 && b->root >= 0 && a->root != b->root;
+    return !apart || a->shared_by_threads || b->shared_by_threads;
+}
+
+static bool needs_barrier(const smem_plan *p, const state *s, const access *b) {
+    for (uint32_t i = 0; i < p->all.len; i++) {
+        const access *a = &p->all.data[i];
+        if (has(s->pending, i) &&
+            (scratch_conflict(a, b) || global_conflict(a, has(s->stale, i), b)))
+            return true;
+    }
+    return false;
+}
+
+static void flow_access(smem_plan *p, state *s, const access *a) {
+    uint32_t id = a->op->id, i = (uint32_t)(a - p->all.data);
+    if (!p->barrier[id] && needs_barrier(p, s, a))
+        p->barrier[id] = p->changed = true;
+    if (p->barrier[id] || a->inner_barrier)
+        clear_state(s);
+    s->pending[i / 64] |= 1ull << (i % 64);
+}
+
+// ---------------------------------------------------------------------------- the walk
+
+static void flow_block(smem_plan *p, state *s, const ir_block *b);
+
+/// `while` tests in region 0 and works in region 1; `for` has only the body, and may run it never.
+static void flow_loop(smem_plan *p, state *s, const ir_op *loop) {
+    bool is_while = loop->opcode == OP_WHILE;
+    state end = new_state(p, NULL), body = new_state(p, NULL);
+    do {
+        memcpy(end.pending, s->pending, s->words * 2 * sizeof(uint64_t));
+        if (is_while)
+            flow_block(p, &end, loop->regions[0]);
+        memcpy(body.pending, end.pending, s->words * 2 * sizeof(uint64_t));
+        flow_block(p, &body, loop->regions[is_while]);
+        start_iteration(p, &body, loop);
+    } while (join(s, &body));
+    memcpy(s->pending, end.pending, s->words * 2 * sizeof(uint64_t));
+}
+
+static void flow_if(smem_plan *p, state *s, const ir_op *op) {
+    state other = new_state(p, s);
+    flow_block(p, s, op->regions[0]);
+    flow_block(p, &other, op->regions[1]);
+    join(s, &other);
+}
+
+static void flow_block(smem_plan *p, state *s, const ir_block *b) {
+    for (const ir_op *op = b->first; op; op = op->next) {
+        if (p->by_op[op->id])
+            flow_access(p, s, p->by_op[op->id]);
+        else if (op->opcode == OP_BARRIER)
+            clear_state(s);
+        else if (op->opcode == OP_FOR || op->opcode == OP_WHILE)
+            flow_loop(p, s, op);
+        else if (op->opcode == OP_IF)
+            flow_if(p, s, op);
+    }
+}
+
+smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a) {
+    smem_plan *p = ARENA_NEW(a, smem_plan);
+    p->arena = a;
+    p->axis = axis;
+    p->by_op = ARENA_ARRAY(a, const access *, f->num_ops);
+    p->barrier = ARENA_ARRAY(a, bool, f->num_ops);
+    collect(p, f->body);
+    place_scratch(p);
+    for (uint32_t i = 0; i < p->all.len; i++)
+        p->by_op[p->all.data[i].op->id] = &p->all.data[i];
+    do {
+        p->changed = false;
+        state s = new_state(p, NULL);
+        flow_block(p, &s, f->body);
+    } while (p->changed);
+    return p;
+}
+
+// ---------------------------------------------------------------------------- answers
+
+uint32_t smem_total_bytes(const smem_plan *p) { return p->total; }
+
+uint32_t smem_offset(const smem_plan *p, const ir_op *op) { return p->by_op[op->id]->at; }
+
+bool smem_barrier_before(const smem_plan *p, const ir_op *op) { return p->barrier[op->id]; }
+
+bool smem_fits(emitter *e, const ir_op *op, uint32_t bytes) {
+    const cg_arch *arch = e->options->arch;
+    uint32_t end = smem_offset(e->smem, op) + bytes;
+    if (!arch || end <= arch->shared_bytes)
+        return true;
+    emit_refuse(e, op, sv_format(e->arena, "needs %u bytes of shared memory, but %s has %u: use a "
+                                 "smaller tile", end, arch->name, arch->shared_bytes).data);
+    return false;
+}
