@@ -23,6 +23,8 @@ value sem_mismatch(lowering *lo, src_range range, const value *x, const value *y
     strbuf_vprintf(&text, fmt, args);
     va_end(args);
     lower_error(lo, range, "%s", text.data);
+    if (lo->frames && lo->frames->user_range.file) // in the library: the user sees the call only
+        return value_poison();
     const value *sides[2] = {x, y};
     for (int i = 0; i < 2; i++) {
         const value *v = sides[i];
@@ -79,7 +81,7 @@ value sem_materialize(lowering *lo, value v, src_range range) {
     if (!value_is_number(&v))
         return lower_error(lo, value_place(&v, range), "expected a number or a tile, got %s",
                            sem_describe(lo, &v));
-    lo->b.range = range;
+    lower_set_range(lo, range);
     value out = value_ir(sem_constant(lo, &v, ir_scalar_type(sem_literal_type(&v))));
     out.range = v.range;
     out.defined = v.defined;
@@ -237,7 +239,7 @@ static value constant_binary(lowering *lo, ast_op op, const value *x, const valu
 value sem_binary(lowering *lo, ast_op op, value x, value y, src_range range) {
     if (value_is_poison(&x) || value_is_poison(&y))
         return value_poison();
-    lo->b.range = range;
+    lower_set_range(lo, range);
     if (x.kind != VALUE_IR && y.kind != VALUE_IR)
         return constant_binary(lo, op, &x, &y, range);
     bool numbers = (x.kind == VALUE_IR || value_is_number(&x)) &&
@@ -272,7 +274,7 @@ static ir_value *complement(lowering *lo, ir_value *x) {
 value sem_unary(lowering *lo, ast_op op, value x, src_range range) {
     if (value_is_poison(&x))
         return x;
-    lo->b.range = range;
+    lower_set_range(lo, range);
     if (x.kind != VALUE_IR) {
         value out;
         const char *trouble = value_unary(op, &x, &out);
@@ -298,7 +300,7 @@ value sem_unary(lowering *lo, ast_op op, value x, src_range range) {
 value sem_logical(lowering *lo, ast_op op, value x, value y, src_range range) {
     if (value_is_poison(&x) || value_is_poison(&y))
         return value_poison();
-    lo->b.range = range;
+    lower_set_range(lo, range);
     value *sides[2] = {&x, &y};
     for (int i = 0; i < (op == AST_NOT ? 1 : 2); i++) {
         value *v = sides[i];
@@ -334,7 +336,7 @@ static value compare_identity(lowering *lo, ast_op op, const value *x, const val
 value sem_compare(lowering *lo, ast_op op, value x, value y, src_range range) {
     if (value_is_poison(&x) || value_is_poison(&y))
         return value_poison();
-    lo->b.range = range;
+    lower_set_range(lo, range);
     bool compile_time = x.kind != VALUE_IR && y.kind != VALUE_IR;
     if (op == AST_IS || op == AST_IS_NOT) {
         bool none = x.kind == VALUE_NONE || y.kind == VALUE_NONE;
@@ -379,7 +381,7 @@ static bool unify_choices(lowering *lo, value *x, value *y, src_range range) {
 value sem_where(lowering *lo, value c, value x, value y, src_range range) {
     if (value_is_poison(&c) || value_is_poison(&x) || value_is_poison(&y))
         return value_poison();
-    lo->b.range = range;
+    lower_set_range(lo, range);
     if (!sem_to_ir(lo, &c, "the condition of where()"))
         return value_poison();
     if (value_is_pointer(&c))

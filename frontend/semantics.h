@@ -4,6 +4,7 @@
 #define TILE_FRONTEND_SEMANTICS_H
 
 #include "frontend/lower.h"
+#include "frontend/scope.h"
 
 /// A shape under construction.
 typedef struct tile_shape {

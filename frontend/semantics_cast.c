@@ -60,7 +60,7 @@ value sem_cast_type(lowering *lo, value x, ir_type to, sv rounding, bool is_bitc
     x = sem_materialize(lo, x, range);
     if (value_is_poison(&x))
         return x;
-    lo->b.range = range;
+    lower_set_range(lo, range);
     if (to.rank != 0 || to.elem == DT_VOID)
         return lower_error(lo, range, "%s is not an element type", ir_type_string(lo->arena, to));
     ir_type from = x.ir->type;
@@ -103,7 +103,7 @@ value sem_convert(lowering *lo, value x, ir_type elem, src_range range) {
 value sem_condition(lowering *lo, value x, src_range range) {
     if (value_is_poison(&x))
         return x;
-    lo->b.range = range;
+    lower_set_range(lo, range);
     if (x.kind != VALUE_IR)
         return value_ir(ir_const_int(&lo->b, ir_scalar_type(DT_I1), value_truth(&x)));
     if (value_is_pointer(&x))

@@ -230,7 +230,7 @@ value sem_subscript(lowering *lo, value x, const value *index, uint32_t n, src_r
     for (uint32_t i = 0; i < n; i++)
         if (value_is_poison(&index[i]))
             return value_poison();
-    lo->b.range = range;
+    lower_set_range(lo, range);
     if (x.kind == VALUE_TUPLE)
         return subscript_tuple(lo, &x, index, n, range);
     if (x.kind == VALUE_IR)

@@ -1,0 +1,363 @@
+// The table of built-ins at work: finding a name, and binding the arguments of a call to the
+// parameters of its row, with defaults, the way Python does it and with errors like Python's. The
+// builders in builtins_*.c then see one value per parameter, of the kind that the row asks for.
+#include "frontend/builtins.h"
+
+// --- the table
+
+#define METHOD BUILTIN_METHOD
+#define ONLY_METHOD (BUILTIN_METHOD | BUILTIN_ONLY_METHOD)
+#define PYTHON BUILTIN_PYTHON
+#define MATH BUILTIN_MATH
+#define TRITON BUILTIN_TRITON
+#define BUILTIN(name, build, flags, signature) {name, signature, flags, build},
+#define STDLIB(name, flags, signature) {name, signature, flags, NULL},
+#define REFUSED(name, flags) {name, "", (flags) | BUILTIN_REFUSED, NULL},
+static const builtin table[] = {
+#include "frontend/builtins.def"
+};
+#undef BUILTIN
+#undef STDLIB
+#undef REFUSED
+
+enum { TABLE_SIZE = sizeof(table) / sizeof(table[0]) };
+
+/// True if the row's name is known in the module.
+static bool is_member(const builtin *bi, sv module) {
+    if (bi->flags & BUILTIN_ONLY_METHOD)
+        return false;
+    if (bi->flags & BUILTIN_PYTHON)
+        return module.len == 0;
+    if (sv_is(module, "triton"))
+        return bi->flags & BUILTIN_TRITON;
+    if (sv_is(module, "tl.math") || sv_is(module, "libdevice"))
+        return bi->flags & BUILTIN_MATH;
+    if (sv_is(module, "tl.extra.cuda"))
+        return bi->flags & BUILTIN_REFUSED;
+    return module.len == 0 || sv_is(module, "tl");
+}
+
+const builtin *builtin_find(sv module, sv name, bool *refused) {
+    const builtin *found = NULL;
+    *refused = false;
+    for (unsigned i = 0; i < TABLE_SIZE; i++) {
+        const builtin *bi = &table[i];
+        if (!sv_is(name, bi->name) || !is_member(bi, module))
+            continue;
+        if (!found || (bi->flags & BUILTIN_PYTHON)) // bare max is Python's
+            found = bi;
+    }
+    if (found && (found->flags & BUILTIN_REFUSED)) {
+        *refused = true;
+        return NULL;
+    }
+    return found;
+}
+
+const builtin *builtin_find_method(sv name) {
+    for (unsigned i = 0; i < TABLE_SIZE; i++)
+        if ((table[i].flags & BUILTIN_METHOD) && !(table[i].flags & BUILTIN_REFUSED) &&
+            sv_is(name, table[i].name))
+            return &table[i];
+    return NULL;
+}
+
+bool builtin_bind_method(lowering *lo, const value *x, sv name, src_range range, value *out) {
+    for (unsigned i = 0; i < TABLE_SIZE; i++) {
+        const builtin *bi = &table[i];
+        if (!(bi->flags & BUILTIN_METHOD) || !sv_is(name, bi->name))
+            continue;
+        if (bi->flags & BUILTIN_REFUSED) {
+            *out = lower_error(lo, range, "'%s' is not supported yet", bi->name);
+            return true;
+        }
+        *out = (value){.kind = VALUE_BUILTIN, .builtin = bi, .range = range};
+        out->self = ARENA_NEW(lo->arena, value);
+        *out->self = *x;
+        return true;
+    }
+    return false;
+}
+
+static value build_answer(lowering *lo, value *args, src_range range) {
+    (void)lo;
+    (void)range;
+    return args[0];
+}
+
+value builtin_answer(lowering *lo, value result) {
+    static const builtin answer = {"the query", "self", 0, build_answer};
+    value v = {.kind = VALUE_BUILTIN, .builtin = &answer};
+    v.self = ARENA_NEW(lo->arena, value);
+    *v.self = result;
+    return v;
+}
+
+// --- suggestions
+
+enum { MAX_GUESS_LENGTH = 31 };
+
+/// Letters to change, insert or drop to get from a to b.
+static unsigned edit_distance(sv a, sv b) {
+    unsigned row[MAX_GUESS_LENGTH + 1];
+    for (unsigned j = 0; j <= b.len; j++)
+        row[j] = j;
+    for (unsigned i = 1; i <= a.len; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= b.len; j++) {
+            unsigned best = diagonal + (a.data[i - 1] != b.data[j - 1]);
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[b.len];
+}
+
+name_guess guess_begin(sv wrong) { return (name_guess){.wrong = wrong, .distance = 3}; }
+
+void guess_try(name_guess *g, sv candidate) {
+    if (g->wrong.len > MAX_GUESS_LENGTH || candidate.len > MAX_GUESS_LENGTH)
+        return;
+    unsigned d = edit_distance(g->wrong, candidate);
+    if (d < g->distance && d < g->wrong.len) {
+        g->distance = d;
+        g->best = candidate;
+    }
+}
+
+const char *guess_text(lowering *lo, const name_guess *g) {
+    if (!g->best.len)
+        return "";
+    return sv_format(lo->arena, "; did you mean '%" SV_FMT "'?", SV_ARG(g->best)).data;
+}
+
+const char *builtin_suggest(lowering *lo, sv module, sv wrong) {
+    name_guess g = guess_begin(wrong);
+    for (unsigned i = 0; i < TABLE_SIZE; i++)
+        if (is_member(&table[i], module) && !(table[i].flags & BUILTIN_REFUSED))
+            guess_try(&g, sv_from(table[i].name));
+    return guess_text(lo, &g);
+}
+
+// --- signatures
+
+enum { MAX_PARAMETERS = 12 };
+
+typedef struct parameter {
+    sv name, kind, fallback; ///< kind and fallback may be empty
+    bool has_default, variadic;
+} parameter;
+
+typedef struct signature {
+    parameter params[MAX_PARAMETERS];
+    unsigned count;
+} signature;
+
+/// The text up to one of the stop characters; moves *at past it.
+static sv take_until(const char **at, const char *stops) {
+    sv word = {*at, strcspn(*at, stops)};
+    *at += word.len;
+    return word;
+}
+
+static signature read_signature(const char *text) {
+    signature s = {.count = 0};
+    while (*text) {
+        parameter *p = &s.params[s.count++];
+        p->variadic = *text == '*';
+        text += p->variadic;
+        p->name = take_until(&text, ":=,");
+        if (*text == ':') {
+            text += 2; // ": "
+            p->kind = take_until(&text, "=,");
+        }
+        if (*text == '=') {
+            text++;
+            p->has_default = true;
+            p->fallback = take_until(&text, ",");
+        }
+        if (*text == ',')
+            text += 2; // ", "
+    }
+    return s;
+}
+
+static value default_value(lowering *lo, sv text) {
+    if (sv_is(text, "None"))
+        return value_none();
+    if (sv_is(text, "True") || sv_is(text, "False"))
+        return value_bool(text.data[0] == 'T');
+    if (sv_is(text, "()"))
+        return value_tuple(lo->arena, NULL, 0);
+    if (sv_is(text, "0.0"))
+        return value_float(0);
+    if (sv_is(text, "\"\\n\""))
+        return value_string(SV("\n"));
+    if (text.data[0] == '"')
+        return value_string((sv){text.data + 1, text.len - 2});
+    return value_int(text.data[0] - '0');
+}
+
+// --- binding
+
+/// Checks an argument against its parameter's kind; numbers for `tile` become run-time values.
+static bool check_kind(lowering *lo, const builtin *bi, const parameter *p, value *v,
+                       src_range range) {
+    static const struct {
+        const char *kind, *wanted;
+        value_kind accepted[2];
+    } kinds[] = {
+        {"int", "a compile-time integer", {VALUE_INT, VALUE_BOOL}},
+        {"bool", "a compile-time bool", {VALUE_BOOL, VALUE_INT}},
+        {"str", "a string", {VALUE_STRING, VALUE_STRING}},
+        {"dtype", "a type", {VALUE_DTYPE, VALUE_DTYPE}},
+    };
+    src_range place = value_place(v, range);
+    if (sv_is(p->kind, "tile")) {
+        if (v->kind == VALUE_IR)
+            return true;
+        if (!value_is_number(v)) {
+            lower_error(lo, place, "%s(): '%" SV_FMT "' must be a number or a tile, not %s",
+                        bi->name, SV_ARG(p->name), sem_describe(lo, v));
+            return false;
+        }
+        *v = sem_materialize(lo, *v, place);
+        return !value_is_poison(v);
+    }
+    if (sv_is(p->kind, "fixed")) {
+        value expected = default_value(lo, p->fallback);
+        if (v->kind == VALUE_NONE || (value_is_constexpr(v) && value_equal(v, &expected)))
+            return true;
+        lower_error(lo, place, "'%" SV_FMT "' of %s() is not supported yet", SV_ARG(p->name),
+                    bi->name);
+        return false;
+    }
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (!sv_is(p->kind, kinds[i].kind))
+            continue;
+        if (v->kind == kinds[i].accepted[0] || v->kind == kinds[i].accepted[1])
+            return true;
+        if (v->kind == VALUE_NONE && sv_is(p->fallback, "None"))
+            return true;
+        lower_error(lo, place, "%s(): '%" SV_FMT "' must be %s, not %s", bi->name, SV_ARG(p->name),
+                    kinds[i].wanted, sem_describe(lo, v));
+        return false;
+    }
+    return true;
+}
+
+/// The index of a parameter that may be given by keyword, or -1 after an error.
+static int find_keyword(lowering *lo, const builtin *bi, const signature *s, sv name,
+                        src_range place) {
+    name_guess g = guess_begin(name);
+    for (unsigned i = 0; i < s->count; i++) {
+        if (s->params[i].variadic)
+            continue;
+        if (sv_equal(s->params[i].name, name))
+            return (int)i;
+        guess_try(&g, s->params[i].name);
+    }
+    lower_error(lo, place, "%s() got an unexpected keyword argument '%" SV_FMT "'%s", bi->name,
+                SV_ARG(name), guess_text(lo, &g));
+    return -1;
+}
+
+/// Places the positional arguments, `self` first; what is left goes to *args.
+static bool bind_positional(lowering *lo, const builtin *bi, const signature *s, const value *self,
+                            const call_args *args, value *bound, bool *is_bound) {
+    uint32_t total = args->num_positional + (self ? 1 : 0), next = 0;
+    value *all = ARENA_ARRAY(lo->arena, value, total ? total : 1);
+    if (self)
+        all[0] = *self;
+    for (uint32_t i = 0; i < args->num_positional; i++)
+        all[i + (self ? 1 : 0)] = args->positional[i];
+    for (unsigned i = 0; i < s->count; i++) {
+        if (s->params[i].variadic) {
+            bound[i] = value_tuple(lo->arena, all + next, total - next);
+            is_bound[i] = true;
+            return true;
+        }
+        if (next == total)
+            return true;
+        bound[i] = all[next++];
+        is_bound[i] = true;
+    }
+    if (next == total)
+        return true;
+    lower_error(lo, value_place(&all[next], args->range),
+                "%s() takes %s%u argument%s but %u were given", bi->name,
+                s->count && s->params[s->count - 1].has_default ? "at most " : "", s->count,
+                s->count == 1 ? "" : "s", total);
+    return false;
+}
+
+static bool bind_keywords(lowering *lo, const builtin *bi, const signature *s,
+                          const call_args *args, value *bound, bool *is_bound) {
+    for (uint32_t k = 0; k < args->num_keywords; k++) {
+        src_range place = value_place(&args->keywords[k], args->range);
+        int i = find_keyword(lo, bi, s, args->keyword_names[k], place);
+        if (i < 0)
+            return false;
+        if (is_bound[i]) {
+            lower_error(lo, place, "%s() got multiple values for argument '%" SV_FMT "'", bi->name,
+                        SV_ARG(args->keyword_names[k]));
+            return false;
+        }
+        bound[i] = args->keywords[k];
+        is_bound[i] = true;
+    }
+    return true;
+}
+
+/// Fills in defaults and checks kinds; poison among the arguments silences the call.
+static bool complete(lowering *lo, const builtin *bi, const signature *s, value *bound,
+                     const bool *is_bound, src_range range) {
+    for (unsigned i = 0; i < s->count; i++) {
+        const parameter *p = &s->params[i];
+        if (!is_bound[i] && !p->has_default) {
+            lower_error(lo, range, "%s() is missing the argument '%" SV_FMT "'", bi->name,
+                        SV_ARG(p->name));
+            return false;
+        }
+        if (!is_bound[i])
+            bound[i] = default_value(lo, p->fallback);
+        if (value_is_poison(&bound[i]))
+            return false;
+        for (uint32_t k = 0; p->variadic && k < bound[i].num_items; k++)
+            if (value_is_poison(&bound[i].items[k]))
+                return false;
+    }
+    for (unsigned i = 0; i < s->count; i++)
+        if (is_bound[i] && !check_kind(lo, bi, &s->params[i], &bound[i], range))
+            return false;
+    return true;
+}
+
+/// Calls the standard library's function with one positional argument per parameter.
+static value call_stdlib(lowering *lo, const builtin *bi, const signature *s, value *bound,
+                         src_range range) {
+    value callee = lower_stdlib(lo, bi->name);
+    call_args args = {.positional = bound, .num_positional = s->count, .range = range};
+    return lower_call(lo, &callee, &args);
+}
+
+value builtin_call(lowering *lo, const builtin *bi, const value *self, const call_args *args) {
+    value bound[MAX_PARAMETERS] = {{.kind = VALUE_POISON}};
+    bool is_bound[MAX_PARAMETERS] = {false};
+    signature s = read_signature(bi->signature);
+    lower_set_range(lo, args->range);
+    if (bi->flags & BUILTIN_REFUSED)
+        return lower_error(lo, args->range, "'%s' is not supported yet", bi->name);
+    if (!bind_positional(lo, bi, &s, self, args, bound, is_bound) ||
+        !bind_keywords(lo, bi, &s, args, bound, is_bound) ||
+        !complete(lo, bi, &s, bound, is_bound, args->range))
+        return value_poison();
+    if (!bi->build)
+        return call_stdlib(lo, bi, &s, bound, args->range);
+    return bi->build(lo, bound, args->range);
+}

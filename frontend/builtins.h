@@ -1,0 +1,45 @@
+// What the builtins_*.c files share: the builders' declarations, made from the table, and the flags
+// that only the table needs.
+#ifndef TILE_FRONTEND_BUILTINS_H
+#define TILE_FRONTEND_BUILTINS_H
+
+#include "frontend/semantics.h"
+
+enum {
+    BUILTIN_ONLY_METHOD = 1 << 8,
+    BUILTIN_REFUSED = 1 << 9,
+};
+
+typedef value builtin_builder(lowering *lo, value *args, src_range range);
+
+#define BUILTIN(name, build, ...) builtin_builder build;
+#define STDLIB(...)
+#define REFUSED(...)
+#include "frontend/builtins.def"
+#undef BUILTIN
+#undef STDLIB
+#undef REFUSED
+
+/// The name of a list nearest to `wrong` (one or two letters off), or NULL.
+typedef struct name_guess {
+    sv wrong, best;
+    unsigned distance;
+} name_guess;
+name_guess guess_begin(sv wrong);
+void guess_try(name_guess *g, sv candidate);
+/// "; did you mean 'mask'?", or "" if nothing was near.
+const char *guess_text(lowering *lo, const name_guess *g);
+
+/// The built-in whose name in `module` is nearest, as guess_text gives it.
+const char *builtin_suggest(lowering *lo, sv module, sv wrong);
+/// A callable that answers `result`: what dtype.is_floating is.
+value builtin_answer(lowering *lo, value result);
+/// A method of tiles as a value bound to x; false (silently) if there is none.
+bool builtin_bind_method(lowering *lo, const value *x, sv name, src_range range, value *out);
+
+/// The reductions, for Python's max and min: args as in the row "max".
+value build_max_or_min(lowering *lo, bool is_max, value *args, src_range range);
+/// maximum() or minimum() of two run-time values.
+value build_extremum(lowering *lo, bool is_max, value x, value y, bool nan_wins, src_range range);
+
+#endif

@@ -1,0 +1,264 @@
+// Built-ins that speak to the compiler or stand for Python's own: ranges, assertions and prints,
+// min, max, len and the conversions of compile-time numbers.
+#include "frontend/builtins.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// --- ranges
+
+/// range(end), range(start, end) or range(start, end, step).
+static value make_range(lowering *lo, value *args, bool is_static, src_range range) {
+    value items[3] = {value_int(0), args[0], value_int(1)};
+    if (args[1].kind != VALUE_NONE) {
+        items[0] = args[0];
+        items[1] = args[1];
+    }
+    if (args[2].kind != VALUE_NONE)
+        items[2] = args[2];
+    value v = value_tuple(lo->arena, items, 3);
+    v.kind = VALUE_RANGE;
+    v.range = range;
+    v.i = is_static;
+    return v;
+}
+
+value build_range(lowering *lo, value *args, src_range range) {
+    value v = make_range(lo, args, false, range);
+    if (args[3].kind == VALUE_INT) {
+        if (args[3].is_unsigned || args[3].i < 1 || args[3].i > 64)
+            return lower_error(lo, value_place(&args[3], range), "'num_stages' is from 1 to 64");
+        v.num_stages = args[3].i;
+    }
+    if (args[4].kind != VALUE_NONE && args[4].i != 1)
+        return lower_error(lo, value_place(&args[4], range),
+                           "'loop_unroll_factor' of range() is not supported yet");
+    return v;
+}
+
+value build_static_range(lowering *lo, value *args, src_range range) {
+    return make_range(lo, args, true, range);
+}
+
+// --- at compile time
+
+/// The text of compile-time values, as Python's print writes them.
+static void join_values(strbuf *text, const value *items, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            strbuf_putc(text, ' ');
+        value_print(&items[i], text);
+    }
+}
+
+/// An optional message: "" if there is none.
+static bool read_message(lowering *lo, const value *v, strbuf *text, src_range range) {
+    strbuf_init(text, lo->arena);
+    strbuf_puts(text, "");
+    if (!value_is_constexpr(v)) {
+        lower_error(lo, value_place(v, range), "a message is known at compile time, %s is not",
+                    sem_describe(lo, v));
+        return false;
+    }
+    if (v->kind != VALUE_NONE)
+        value_print(v, text);
+    return true;
+}
+
+value build_static_assert(lowering *lo, value *args, src_range range) {
+    strbuf text;
+    if (!value_is_constexpr(&args[0]))
+        return lower_error(lo, value_place(&args[0], range),
+                           "static_assert() needs a condition known at compile time, not %s; see "
+                           "tl.device_assert", sem_describe(lo, &args[0]));
+    if (!read_message(lo, &args[1], &text, range))
+        return value_poison();
+    if (value_truth(&args[0]))
+        return value_none();
+    return lower_error(lo, range, "static assertion failed%s%s", text.len ? ": " : "", text.data);
+}
+
+// What static_print says goes where all messages go: as a warning, -Wno-static-print turns it off.
+value build_static_print(lowering *lo, value *args, src_range range) {
+    strbuf text;
+    strbuf_init(&text, lo->arena);
+    strbuf_puts(&text, "");
+    for (uint32_t i = 0; i < args[0].num_items; i++) {
+        const value *v = &args[0].items[i];
+        if (i)
+            strbuf_putc(&text, ' ');
+        if (v->kind == VALUE_IR)
+            strbuf_puts(&text, sem_describe(lo, v));
+        else
+            value_print(v, &text);
+    }
+    lower_set_range(lo, range);
+    diag_warning(lo->diag, "static-print", lo->b.range, "%s", text.data);
+    return value_none();
+}
+
+// --- on the device
+
+/// Prints the text and the run-time values; numbers among the values become run-time ones.
+static value device_print(lowering *lo, sv text, value *items, uint32_t n, src_range range) {
+    ir_value **values = ARENA_ARRAY(lo->arena, ir_value *, n ? n : 1);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!sem_to_ir(lo, &items[i], "what is printed after the text"))
+            return value_poison();
+        values[i] = items[i].ir;
+    }
+    lower_set_range(lo, range);
+    ir_op *op = ir_create(&lo->b, OP_PRINT, values, n, NULL, 0);
+    ir_set_str(op, ATTR_TEXT, sv_copy(lo->arena, text));
+    return value_none();
+}
+
+value build_device_print(lowering *lo, value *args, src_range range) {
+    return device_print(lo, args[0].str, args[1].items, args[1].num_items, range);
+}
+
+/// print(): what is known at compile time before the first run-time value is the text.
+value build_print(lowering *lo, value *args, src_range range) {
+    uint32_t n = args[0].num_items, known = 0;
+    while (known < n && value_is_constexpr(&args[0].items[known]))
+        known++;
+    strbuf text;
+    strbuf_init(&text, lo->arena);
+    strbuf_puts(&text, "");
+    join_values(&text, args[0].items, known);
+    return device_print(lo, strbuf_view(&text), args[0].items + known, n - known, range);
+}
+
+value build_device_assert(lowering *lo, value *args, src_range range) {
+    strbuf text;
+    value cond = args[0], mask = args[2];
+    if (!sem_to_ir(lo, &cond, "the condition of device_assert()") ||
+        !read_message(lo, &args[1], &text, range))
+        return value_poison();
+    if (value_is_pointer(&cond))
+        return lower_error(lo, value_place(&cond, range), "device_assert() needs i1, not %s",
+                           sem_describe(lo, &cond));
+    cond.ir = sem_cast_ir(lo, cond.ir, DT_I1);
+    ir_value *operands[2] = {cond.ir, NULL};
+    if (mask.kind != VALUE_NONE) {
+        if (!sem_to_ir(lo, &mask, "the mask of device_assert()"))
+            return value_poison();
+        if (value_elem(&mask) != DT_I1)
+            return lower_error(lo, value_place(&mask, range), "the mask must be i1, not %s",
+                               sem_describe(lo, &mask));
+        if (!sem_broadcast_pair(lo, &cond, &mask, range))
+            return value_poison();
+        operands[0] = cond.ir;
+        operands[1] = mask.ir;
+    }
+    ir_op *op = ir_create(&lo->b, OP_ASSERT, operands, 2, NULL, 0);
+    ir_set_str(op, ATTR_TEXT, strbuf_view(&text));
+    return value_none();
+}
+
+// --- Python's functions
+
+/// The larger (or smaller) of two; the first of equals, as in Python.
+static value choose(lowering *lo, bool is_max, value x, value y, src_range range) {
+    if (x.kind != VALUE_IR && y.kind != VALUE_IR) {
+        bool better;
+        if (value_is_number(&x) && value_is_number(&y) &&
+            !value_compare(is_max ? AST_GT : AST_LT, &y, &x, &better))
+            return better ? y : x;
+        return sem_mismatch(lo, range, &x, &y, "%s() cannot compare %s and %s",
+                            is_max ? "max" : "min", sem_describe(lo, &x), sem_describe(lo, &y));
+    }
+    if (!sem_to_ir(lo, &x, "an argument") || !sem_to_ir(lo, &y, "an argument"))
+        return value_poison();
+    return build_extremum(lo, is_max, x, y, false, range);
+}
+
+/// max(a, b, ...), max((a, b)), or with an axis the reduction.
+static value python_extremum(lowering *lo, bool is_max, value *args, src_range range) {
+    const char *name = is_max ? "max" : "min";
+    const value *items = args[0].items;
+    uint32_t n = args[0].num_items;
+    bool reduces = args[1].kind != VALUE_NONE;
+    if (n == 1 && items[0].kind == VALUE_IR && reduces) {
+        args[0] = items[0];
+        return build_max_or_min(lo, is_max, args, range);
+    }
+    if (reduces || args[2].i || args[4].i)
+        return lower_error(lo, range, "%s() with options of a reduction takes one tile and axis=; "
+                           "see tl.%s", name, name);
+    if (n == 1 && items[0].kind == VALUE_TUPLE) {
+        n = items[0].num_items;
+        items = items[0].items;
+    } else if (n == 1) {
+        return lower_error(lo, range, "%s() of one value: write tl.%s(x) to reduce a tile, or give "
+                           "two values", name, name);
+    }
+    if (n == 0)
+        return lower_error(lo, range, "%s() needs at least one value", name);
+    value best = items[0];
+    for (uint32_t i = 1; i < n && !value_is_poison(&best); i++)
+        best = choose(lo, is_max, best, items[i], range);
+    return best;
+}
+
+value build_python_max(lowering *lo, value *args, src_range range) {
+    return python_extremum(lo, true, args, range);
+}
+
+value build_python_min(lowering *lo, value *args, src_range range) {
+    return python_extremum(lo, false, args, range);
+}
+
+value build_len(lowering *lo, value *args, src_range range) {
+    if (args[0].kind == VALUE_TUPLE)
+        return value_int(args[0].num_items);
+    if (args[0].kind == VALUE_STRING)
+        return value_int((int64_t)args[0].str.len);
+    return lower_error(lo, range, "len() needs a tuple, not %s", sem_describe(lo, &args[0]));
+}
+
+/// Run-time values convert with .to().
+static value refuse_conversion(lowering *lo, const char *name, const value *v, const char *type,
+                               src_range range) {
+    bool number = v->kind == VALUE_IR;
+    return lower_error(lo, range, "%s() needs a compile-time number, not %s%s%s%s", name,
+                       sem_describe(lo, v), number ? "; write x.to(" : "", number ? type : "",
+                       number ? ")" : "");
+}
+
+value build_float(lowering *lo, value *args, src_range range) {
+    const value *v = &args[0];
+    if (v->kind == VALUE_FLOAT)
+        return *v;
+    if (v->kind == VALUE_STRING) {
+        char *end, *text = arena_copy_string(lo->arena, v->str.data, v->str.len);
+        double f = strtod(text, &end);
+        bool plain = !strpbrk(text, "xXpP("); // strtod reads more than Python does
+        if (end != text && *end == '\0' && plain)
+            return value_float(f);
+        return lower_error(lo, range, "'%s' is not a number", text);
+    }
+    if (!value_is_number(v))
+        return refuse_conversion(lo, "float", v, "tl.float32", range);
+    return value_float(v->is_unsigned ? (double)(uint64_t)v->i : (double)v->i);
+}
+
+value build_int(lowering *lo, value *args, src_range range) {
+    value v = args[0];
+    if (v.kind == VALUE_FLOAT) {
+        if (!(fabs(v.f) < 0x1p63))
+            return lower_error(lo, range, "cannot make a 64-bit integer of %g", v.f);
+        return value_int((int64_t)v.f);
+    }
+    if (!value_is_number(&v))
+        return refuse_conversion(lo, "int", &v, "tl.int32", range);
+    v.kind = VALUE_INT;
+    return v;
+}
+
+value build_bool(lowering *lo, value *args, src_range range) {
+    if (value_is_constexpr(&args[0]))
+        return value_bool(value_truth(&args[0]));
+    return lower_error(lo, range, "bool() needs a compile-time value, not %s; write x != 0",
+                       sem_describe(lo, &args[0]));
+}
