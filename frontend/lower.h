@@ -24,6 +24,9 @@ typedef struct lowering {
 value lower_error(lowering *lo, src_range at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/// Sets the range that new ops get. Inside the standard library that is the user's call of it.
+void lower_set_range(lowering *lo, src_range range);
+
 // --- lower_expr.c
 value lower_expr(lowering *lo, const ast_expr *e);
 /// Calls a function value (helper or built-in) with evaluated arguments: inlines a helper. Used by
@@ -40,11 +43,6 @@ value lower_call(lowering *lo, const value *callee, const call_args *args);
 /// The function of stdlib.tile of this name, as a value that lower_call takes (lower.c).
 /// builtin_call uses it for rows without a builder, the reductions for their combine functions.
 value lower_stdlib(lowering *lo, const char *name);
-
-/// A function of the standard library (stdlib.tile) as a value that lower_call takes; false if it
-/// has none of that name. lower_expr.c looks there for `tl.name`, `x.name` and bare names that
-/// builtins.def lacks; names that begin with '_' are the library's own.
-bool lower_find_stdlib(const lowering *lo, sv name, value *out);
 
 // --- semantics.c: what operators and conversions mean. Operands may be compile-time or run-time
 // values; poison in gives poison out. `range` is the operator's expression.
