@@ -408,6 +408,7 @@ static void set_debug_location(emitter *e, src_range at) {
 
 static void emit_op(emitter *e, const ir_op *op) {
     e->at = op->range;
+    e->op = op;
     set_debug_location(e, op->range);
     if (smem_barrier_before(e->smem, op))
         emit_barrier(e);
@@ -433,7 +434,6 @@ void emit_combine(emitter *e, const ir_block *region, LLVMValueRef const *args, 
         emit_set_regs(e, region->args[i], reg);
     }
     for (const ir_op *op = region->first; op; op = op->next) {
-        set_debug_location(e, op->range);
         if (op->opcode == OP_YIELD) {
             for (uint32_t i = 0; i < op->num_operands; i++)
                 out[i] = emit_regs(e, op->operands[i])[0];

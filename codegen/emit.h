@@ -26,6 +26,7 @@ struct emitter {
     LLVMValueRef smem_base; ///< set by begin_function: pointer to the CTA's dynamic shared memory
     LLVMMetadataRef debug_scope; ///< NULL without line info
     src_range at; ///< of the op being emitted
+    const ir_op *op;       ///< being emitted, for reports
     unsigned barriers;     ///< emitted so far, for cg_options.test_drop_barrier
     void *target_state;    ///< of the target, per module
 };

@@ -18,6 +18,13 @@ typedef struct hint_dim {
 
 static unsigned floor_log2(uint64_t v) { return v ? 63 - (unsigned)__builtin_clzll(v) : 0; }
 
+/// i1: v is a multiple of the power of two in `divisor`.
+static LLVMValueRef is_multiple(emitter *e, LLVMValueRef v, uint64_t divisor) {
+    uint64_t low_bits = (divisor & -divisor) - 1;
+    LLVMValueRef rest = LLVMBuildAnd(e->b, v, emit_const_like(e, v, low_bits), "");
+    return LLVMBuildICmp(e->b, LLVMIntEQ, rest, emit_const_like(e, v, 0), "");
+}
+
 /// Claims that the first value of every run along the dimension is a multiple of `divisor`.
 static void check_divisibility(const hint_dim *h, uint64_t divisor, uint32_t run) {
     emitter *e = h->e;
@@ -29,41 +36,55 @@ static void check_divisibility(const hint_dim *h, uint64_t divisor, uint32_t run
         LLVMValueRef index = LLVMBuildXor(e->b, thread, emit_lane_const_i32(e, part), "");
         LLVMValueRef place = LLVMBuildAnd(e->b, index, emit_lane_const_i32(e, inside), "");
         LLVMValueRef later = LLVMBuildICmp(e->b, LLVMIntNE, place, emit_lane_const_i32(e, 0), "");
-        LLVMValueRef v = h->ints[r];
-        LLVMValueRef rest = LLVMBuildURem(e->b, v, emit_const_like(e, v, divisor), "");
-        LLVMValueRef even = LLVMBuildICmp(e->b, LLVMIntEQ, rest, emit_const_like(e, v, 0), "");
-        e->tgt->check_hint(e, LLVMBuildOr(e->b, later, even, ""), "multiple_of", h->op->range);
+        LLVMValueRef ok = LLVMBuildOr(e->b, later, is_multiple(e, h->ints[r], divisor), "");
+        e->tgt->check_hint(e, ok, "multiple_of", h->op->range);
     }
 }
 
-/// Claims about runs: values that differ by one index bit within a run differ by `step` times it.
+/// Whether place bit b alone flips one index bit of the dimension; stores the bit's number in it.
+static bool steps_along(const hint_dim *h, unsigned b, unsigned *bit) {
+    const layout *l = h->layout;
+    uint32_t basis = l->basis[b];
+    if (!basis || (basis & (basis - 1)) || basis >> h->shift == 0)
+        return false;
+    for (unsigned i = 0; i < layout_place_bits(l); i++) {
+        if (i != b && (l->basis[i] & basis))
+            return false;
+    }
+    *bit = floor_log2(basis) - h->shift;
+    return *bit < h->bits;
+}
+
+/// i1: the value a step of lane bit `lane_bit` away is v + distance (asked in the lower lane only).
+static LLVMValueRef lanes_differ_by(emitter *e, LLVMValueRef v, unsigned lane_bit, uint64_t distance) {
+    LLVMValueRef mask = emit_lane_const_i32(e, lane_bit);
+    LLVMValueRef lane = LLVMBuildAnd(e->b, e->tgt->lane_id(e), mask, "");
+    LLVMValueRef upper = LLVMBuildICmp(e->b, LLVMIntEQ, lane, mask, "");
+    LLVMValueRef want = LLVMBuildAdd(e->b, v, emit_const_like(e, v, distance), "");
+    LLVMValueRef far = e->tgt->shuffle_xor(e, v, lane_bit);
+    return LLVMBuildOr(e->b, upper, LLVMBuildICmp(e->b, LLVMIntEQ, far, want, ""), "");
+}
+
+/// Claims about runs of length `run`: a step of 2^k within a run changes the value by step * 2^k.
+/// Steps between registers and between lanes are checked, which is all steps within a warp.
 static void check_run(const hint_dim *h, uint64_t run, unsigned step, const char *what) {
     emitter *e = h->e;
     const layout *l = h->layout;
-    for (unsigned b = 0; b < l->reg_bits + LAYOUT_LANE_BITS; b++) {
-        uint32_t basis = l->basis[b];
-        if (!basis || (basis & (basis - 1)) || basis >> h->shift == 0)
-            continue;
-        unsigned bit = floor_log2(basis) - h->shift;
-        if (bit >= h->bits || (2ull << bit) > run)
+    unsigned bit, reg_bits = l->reg_bits;
+    for (unsigned b = 0; b < reg_bits + (unsigned)LAYOUT_LANE_BITS; b++) {
+        if (!steps_along(h, b, &bit) || (2ull << bit) > run)
             continue;
         uint64_t distance = (uint64_t)step << bit;
         for (uint32_t r = 0; r < layout_reg_count(l); r++) {
-            LLVMValueRef v = h->ints[r], far, lower = NULL;
-            if (b < l->reg_bits) {
-                if (r >> b & 1)
-                    continue;
-                far = h->ints[r | 1u << b];
+            LLVMValueRef v = h->ints[r], ok;
+            if (b < reg_bits && (r >> b & 1))
+                continue;
+            if (b < reg_bits) {
+                LLVMValueRef want = LLVMBuildAdd(e->b, v, emit_const_like(e, v, distance), "");
+                ok = LLVMBuildICmp(e->b, LLVMIntEQ, h->ints[r | 1u << b], want, "");
             } else {
-                unsigned lane_bit = 1u << (b - l->reg_bits);
-                LLVMValueRef lane = LLVMBuildAnd(e->b, e->tgt->lane_id(e), emit_lane_const_i32(e, lane_bit), "");
-                far = e->tgt->shuffle_xor(e, v, lane_bit);
-                lower = LLVMBuildICmp(e->b, LLVMIntEQ, lane, emit_lane_const_i32(e, 0), "");
+                ok = lanes_differ_by(e, v, 1u << (b - reg_bits), distance);
             }
-            LLVMValueRef want = LLVMBuildAdd(e->b, v, emit_const_like(e, v, distance), "");
-            LLVMValueRef ok = LLVMBuildICmp(e->b, LLVMIntEQ, far, want, "");
-            if (lower)
-                ok = LLVMBuildOr(e->b, ok, LLVMBuildNot(e->b, lower, ""), "");
             e->tgt->check_hint(e, ok, what, h->op->range);
         }
     }
@@ -81,10 +102,8 @@ static LLVMValueRef as_int(emitter *e, const ir_value *v, LLVMValueRef reg) {
 static void check_scalar(emitter *e, const ir_op *op) {
     uint64_t divisor = hint_of(op, ATTR_DIVISIBILITY, 0);
     LLVMValueRef v = as_int(e, op->operands[0], emit_regs(e, op->operands[0])[0]);
-    LLVMValueRef rest = LLVMBuildURem(e->b, v, emit_const_like(e, v, divisor), "");
-    LLVMValueRef ok = LLVMBuildICmp(e->b, LLVMIntEQ, rest, emit_const_like(e, v, 0), "");
     if (divisor > 1)
-        e->tgt->check_hint(e, ok, "multiple_of", op->range);
+        e->tgt->check_hint(e, is_multiple(e, v, divisor), "multiple_of", op->range);
 }
 
 static void check_tile(emitter *e, const ir_op *op) {
@@ -136,14 +155,11 @@ void emit_check_params(emitter *e) {
         if (arg->type.elem == DT_I1 || dtype_is_float(arg->type.elem))
             continue;
         LLVMValueRef v = as_int(e, arg, emit_regs(e, arg)[0]);
-        LLVMValueRef want = emit_const_like(e, v, p->is_one ? 1 : 0);
         if (p->is_one) {
-            e->tgt->check_hint(e, LLVMBuildICmp(e->b, LLVMIntEQ, v, want, ""),
-                               "argument is 1", p->range);
+            LLVMValueRef ok = LLVMBuildICmp(e->b, LLVMIntEQ, v, emit_const_like(e, v, 1), "");
+            e->tgt->check_hint(e, ok, "argument is 1", p->range);
         } else if (p->divisibility > 1) {
-            LLVMValueRef rest = LLVMBuildURem(e->b, v, emit_const_like(e, v, p->divisibility), "");
-            e->tgt->check_hint(e, LLVMBuildICmp(e->b, LLVMIntEQ, rest, want, ""),
-                               "argument is divisible", p->range);
+            e->tgt->check_hint(e, is_multiple(e, v, p->divisibility), "argument is divisible", p->range);
         }
     }
 }

@@ -78,6 +78,7 @@ typedef struct target {
     void (*assert_true)(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text, src_range range); ///< lanes or scalars; mask may be NULL
     void (*print)(emitter *e, const ir_op *op); ///< OP_PRINT
     /// Checks a claim of the author (hint, assume, parameter hint): no-op on nvptx.
+    /// NULL where claims are believed: then no code for the check is made either.
     void (*check_hint)(emitter *e, LLVMValueRef ok, const char *what, src_range range);
     /// Called at the end of a loop's body; NULL where nothing is to be done.
     void (*back_edge)(emitter *e, src_range loop);

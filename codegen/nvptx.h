@@ -1,0 +1,71 @@
+// What the files of the NVIDIA target share: target_nvptx.c (threads, functions, exchange),
+// nvptx_memory.c (loads, stores, atomics) and nvptx_math.c (functions, conversions).
+#ifndef TILE_CODEGEN_NVPTX_H
+#define TILE_CODEGEN_NVPTX_H
+
+#include "codegen/emit.h"
+
+#include <llvm-c/DebugInfo.h>
+
+/// The target's state for one LLVM module; emitter.target_state points to it.
+typedef struct nvptx_state {
+    unsigned sm;             ///< 90 for sm_90
+    LLVMValueRef shared;     ///< the dynamic shared memory, declared at its first use
+    LLVMDIBuilderRef debug;  ///< NULL without line info
+    LLVMMetadataRef debug_file;
+} nvptx_state;
+
+static inline nvptx_state *nvptx_state_of(emitter *e) { return e->target_state; }
+
+/// Starts and ends a module: what has to be there once, not once per function.
+void nvptx_begin_module(emitter *e, nvptx_state *state);
+void nvptx_end_module(emitter *e);
+
+/// Flags of nvptx_asm.
+enum {
+    ASM_EFFECT = 1,     ///< must stay, in order; touches memory
+    ASM_CONVERGENT = 2, ///< all threads of the warp come together
+};
+
+/// One piece of inline PTX. `result` may be a struct type for several outputs.
+LLVMValueRef nvptx_asm(emitter *e, LLVMTypeRef result, const char *text, const char *constraints,
+                       LLVMValueRef *args, unsigned n, unsigned flags);
+/// Calls an intrinsic by its full, mangled name, which must exist in the LLVM in use.
+LLVMValueRef nvptx_call(emitter *e, const char *name, LLVMTypeRef result, LLVMValueRef *args,
+                        unsigned n);
+/// True if the LLVM in use knows exactly this intrinsic.
+bool nvptx_has_intrinsic(const char *name);
+
+/// A region of code that only the threads with `cond` run. NULL: all of them. A constant condition
+/// makes no branch. Values made inside come out through nvptx_merge.
+typedef struct nvptx_guard {
+    LLVMBasicBlockRef before, inside, after; ///< NULL where there is no branch
+} nvptx_guard;
+nvptx_guard nvptx_begin_guard(emitter *e, LLVMValueRef cond);
+void nvptx_end_guard(emitter *e, nvptx_guard *g);
+/// After the end: v where the guarded code ran, else `otherwise`.
+LLVMValueRef nvptx_merge(emitter *e, const nvptx_guard *g, LLVMValueRef v, LLVMValueRef otherwise);
+
+/// Any register value up to 64 bits as an integer of its width, and back to the type of `t`.
+LLVMValueRef nvptx_to_bits(emitter *e, LLVMValueRef v);
+LLVMValueRef nvptx_from_bits(emitter *e, LLVMValueRef bits, LLVMTypeRef t);
+
+// nvptx_memory.c
+void nvptx_load(emitter *e, const cg_access *a, LLVMValueRef const *other, LLVMValueRef *out);
+void nvptx_store(emitter *e, const cg_access *a, LLVMValueRef const *values);
+LLVMValueRef nvptx_atomic_rmw(emitter *e, const cg_access *a, sv kind, LLVMValueRef value, sv sem,
+                              sv scope);
+LLVMValueRef nvptx_atomic_cas(emitter *e, const cg_access *a, LLVMValueRef cmp, LLVMValueRef value,
+                              sv sem, sv scope);
+
+// nvptx_math.c
+LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x);
+LLVMValueRef nvptx_fdiv(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef nvptx_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef nvptx_fminmax(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x,
+                           LLVMValueRef y);
+LLVMValueRef nvptx_float_cast(emitter *e, dtype from, dtype to, bool rtz, LLVMValueRef x);
+LLVMValueRef nvptx_float_to_int(emitter *e, dtype from, dtype to, LLVMValueRef x);
+LLVMValueRef nvptx_int_to_float(emitter *e, dtype from, dtype to, LLVMValueRef x);
+
+#endif

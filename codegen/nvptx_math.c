@@ -1,0 +1,205 @@
+// Functions of one float, division, minimum and maximum, and conversions on NVIDIA GPUs. exp and
+// exp2 are the hardware's ex2.approx, division is div.full, as in Triton (RULES 9); logarithms,
+// sine and cosine are computed, because the hardware's forms lose all precision near their zeros.
+// fp16 and bf16 come here only where the hardware has the operation for them.
+#include "codegen/emit_math.h"
+#include "codegen/nvptx.h"
+
+static LLVMTypeRef f32_type(emitter *e) { return LLVMFloatTypeInContext(e->llvm); }
+
+static LLVMValueRef f32(emitter *e, double v) { return LLVMConstReal(f32_type(e), v); }
+
+static LLVMValueRef fma_of(emitter *e, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
+    return emit_intrinsic(e, "llvm.fma", true, (LLVMValueRef[]){a, b, c}, 3);
+}
+
+/// One instruction of one operand, of its result type.
+static LLVMValueRef instruction(emitter *e, const char *text, const char *registers,
+                                LLVMTypeRef result, LLVMValueRef x) {
+    return nvptx_asm(e, result, text, registers, &x, 1, 0);
+}
+
+static LLVMValueRef ex2(emitter *e, LLVMValueRef x) {
+    return instruction(e, "ex2.approx.f32 $0, $1;", "=f,f", f32_type(e), x);
+}
+
+// ---------------------------------------------------------------------------- sine, cosine
+
+/// x - q * pi/2, |.| <= pi/4, and q. Up to 48039 in fp32 with pi/2 in three parts; beyond, the rare
+/// case, in fp64 with pi/2 in two, which is good up to about 2^40.
+static LLVMValueRef reduce_angle(emitter *e, LLVMValueRef x, LLVMValueRef *q) {
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm), f64 = LLVMDoubleTypeInContext(e->llvm);
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
+    LLVMValueRef round = f32(e, 12582912.0); // 1.5 * 2^23: adding it rounds to an integer
+    LLVMValueRef shifted = fma_of(e, x, f32(e, 0.636619747), round);
+    LLVMValueRef n = LLVMBuildFSub(e->b, shifted, round, "");
+    LLVMValueRef r = fma_of(e, n, f32(e, -1.57079601e+00), x);
+    r = fma_of(e, n, f32(e, -3.13916473e-07), r);
+    r = fma_of(e, n, f32(e, -5.39030253e-15), r);
+    LLVMValueRef quadrant = LLVMBuildBitCast(e->b, shifted, i32, "");
+
+    LLVMValueRef size = emit_intrinsic(e, "llvm.fabs", true, &x, 1);
+    nvptx_guard g = nvptx_begin_guard(e, LLVMBuildFCmp(e->b, LLVMRealUGT, size, f32(e, 48039), ""));
+    LLVMValueRef wide = LLVMBuildFPExt(e->b, x, f64, ""), magic = LLVMConstReal(f64, 0x1.8p52);
+    LLVMValueRef wide_shifted = fma_of(e, wide, LLVMConstReal(f64, 0x1.45f306dc9c883p-1), magic);
+    LLVMValueRef wide_n = LLVMBuildFSub(e->b, wide_shifted, magic, "");
+    wide = fma_of(e, wide_n, LLVMConstReal(f64, -0x1.921fb54442d18p+0), wide);
+    wide = fma_of(e, wide_n, LLVMConstReal(f64, -0x1.1a62633145c07p-54), wide);
+    LLVMValueRef wide_r = LLVMBuildFPTrunc(e->b, wide, f32_type(e), "");
+    LLVMValueRef bits = LLVMBuildBitCast(e->b, wide_shifted, i64, "");
+    LLVMValueRef wide_q = LLVMBuildTrunc(e->b, bits, i32, "");
+    nvptx_end_guard(e, &g);
+    *q = nvptx_merge(e, &g, wide_q, quadrant);
+    return nvptx_merge(e, &g, wide_r, r);
+}
+
+static LLVMValueRef sin_cos(emitter *e, bool cosine, LLVMValueRef x) {
+    LLVMValueRef q, r = reduce_angle(e, x, &q);
+    if (cosine)
+        q = LLVMBuildAdd(e->b, q, emit_const_i32(e, 1), "");
+    return emit_sin_reduced_f32(e, r, q);
+}
+
+// ---------------------------------------------------------------------------- functions
+
+static LLVMValueRef math_f32(emitter *e, ir_opcode op, LLVMValueRef x) {
+    switch (op) {
+    case OP_EXP: // no contraction here: a difference in x has been rounded already
+        return ex2(e, LLVMBuildFMul(e->b, x, f32(e, 1.44269504088896340736), ""));
+    case OP_EXP2:
+        return ex2(e, x);
+    case OP_LOG:
+    case OP_LOG2:
+        return emit_log_f32(e, x, op == OP_LOG2);
+    case OP_SIN:
+    case OP_COS:
+        return sin_cos(e, op == OP_COS, x);
+    case OP_SQRT:
+        return instruction(e, "sqrt.rn.f32 $0, $1;", "=f,f", f32_type(e), x);
+    case OP_RSQRT:
+        return instruction(e, "rsqrt.approx.f32 $0, $1;", "=f,f", f32_type(e), x);
+    case OP_ERF:
+        return emit_erf_f32(e, x);
+    case OP_TANH:
+        return emit_tanh_f32(e, x);
+    case OP_FLOOR:
+        return emit_intrinsic(e, "llvm.floor", true, &x, 1);
+    default:
+        return emit_intrinsic(e, "llvm.ceil", true, &x, 1);
+    }
+}
+
+static LLVMValueRef math_f64(emitter *e, ir_opcode op, LLVMValueRef x) {
+    LLVMTypeRef f64 = LLVMTypeOf(x);
+    switch (op) {
+    case OP_EXP:
+    case OP_EXP2:
+        return emit_exp_f64(e, x, op == OP_EXP2);
+    case OP_LOG:
+    case OP_LOG2:
+        return emit_log_f64(e, x, op == OP_LOG2);
+    case OP_SQRT:
+        return instruction(e, "sqrt.rn.f64 $0, $1;", "=d,d", f64, x);
+    case OP_RSQRT:
+        x = instruction(e, "sqrt.rn.f64 $0, $1;", "=d,d", f64, x);
+        return LLVMBuildFDiv(e->b, LLVMConstReal(f64, 1), x, "");
+    case OP_FLOOR:
+        return emit_intrinsic(e, "llvm.floor", true, &x, 1);
+    case OP_CEIL:
+        return emit_intrinsic(e, "llvm.ceil", true, &x, 1);
+    default:
+        diag_error(e->diag, e->op->range, "'%s' of fp64 is not supported yet on NVIDIA GPUs",
+                   ir_get_op_info(op)->name);
+        return x;
+    }
+}
+
+LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x) {
+    (void)precise; // the square root is the IEEE one either way
+    return t == DT_FP64 ? math_f64(e, op, x) : math_f32(e, op, x);
+}
+
+LLVMValueRef nvptx_fdiv(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMValueRef y) {
+    if (t != DT_FP32 || precise)
+        return LLVMBuildFDiv(e->b, x, y, ""); // div.rn
+    return nvptx_asm(e, f32_type(e), "div.full.f32 $0, $1, $2;", "=f,f,f", (LLVMValueRef[]){x, y},
+                     2, 0);
+}
+
+LLVMValueRef nvptx_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
+    (void)t;
+    return LLVMBuildFRem(e->b, x, y, "");
+}
+
+LLVMValueRef nvptx_fminmax(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x,
+                           LLVMValueRef y) {
+    static const char *const suffix[] = {[DT_FP16] = "f16", [DT_BF16] = "bf16", [DT_FP32] = "f",
+                                         [DT_FP64] = "d"};
+    LLVMValueRef args[2] = {x, y};
+    bool native_nan = nan_wins && t != DT_FP64;
+    const char *name = sv_format(e->arena, "llvm.nvvm.%s.%s%s", is_max ? "fmax" : "fmin",
+                                 native_nan ? "nan." : "", suffix[t]).data;
+    LLVMValueRef v = nvptx_call(e, name, LLVMTypeOf(x), args, 2);
+    if (!nan_wins || native_nan)
+        return v;
+    LLVMValueRef unordered = LLVMBuildFCmp(e->b, LLVMRealUNO, x, y, "");
+    return LLVMBuildSelect(e->b, unordered, LLVMConstReal(LLVMTypeOf(x), __builtin_nan("")), v, "");
+}
+
+// ---------------------------------------------------------------------------- conversions
+
+static bool is_fp8(dtype t) { return dtype_is_float(t) && dtype_bits(t) == 8; }
+
+static const char *ptx_float(dtype t) {
+    return t == DT_FP16 ? "f16" : t == DT_BF16 ? "bf16" : t == DT_FP32 ? "f32" : "f64";
+}
+
+/// Narrowing towards zero: cvt.rz. fp64 to 16 bits goes through fp32; cutting twice is cutting once.
+static LLVMValueRef cut(emitter *e, dtype from, dtype to, LLVMValueRef x) {
+    if (from == DT_FP64 && to != DT_FP32) {
+        x = cut(e, DT_FP64, DT_FP32, x);
+        from = DT_FP32;
+    }
+    LLVMTypeRef type = e->tgt->value_type(e, to);
+    LLVMTypeRef held = dtype_bits(to) == 16 ? LLVMInt16TypeInContext(e->llvm) : type;
+    const char *text = sv_format(e->arena, "cvt.rz.%s.%s $0, $1;", ptx_float(to), ptx_float(from)).data;
+    const char *registers = to == DT_FP32 ? "=f,d" : "=h,f";
+    return nvptx_from_bits(e, instruction(e, text, registers, held, x), type);
+}
+
+LLVMValueRef nvptx_float_cast(emitter *e, dtype from, dtype to, bool rtz, LLVMValueRef x) {
+    if (from == to)
+        return x;
+    if (is_fp8(from))
+        return nvptx_float_cast(e, DT_FP32, to, rtz, emit_fp8_to_f32(e, from, x));
+    if (is_fp8(to))
+        return emit_f32_to_fp8(e, to, nvptx_float_cast(e, from, DT_FP32, false, x));
+    if (dtype_bits(from) == 16 && dtype_bits(to) == 16) // fp16 and bf16
+        return nvptx_float_cast(e, DT_FP32, to, rtz, nvptx_float_cast(e, from, DT_FP32, false, x));
+    LLVMTypeRef type = e->tgt->value_type(e, to);
+    if (dtype_bits(to) > dtype_bits(from))
+        return LLVMBuildFPExt(e->b, x, type, "");
+    return rtz ? cut(e, from, to, x) : LLVMBuildFPTrunc(e->b, x, type, "");
+}
+
+// cvt.rzi saturates. 8-bit results are what the low byte of the 16-bit one is, as in Triton.
+LLVMValueRef nvptx_float_to_int(emitter *e, dtype from, dtype to, LLVMValueRef x) {
+    unsigned bits = dtype_bits(to) < 16 ? 16 : dtype_bits(to);
+    LLVMTypeRef type = LLVMIntTypeInContext(e->llvm, bits);
+    const char *text = sv_format(e->arena, "cvt.rzi.%c%u.%s $0, $1;", dtype_is_signed(to) ? 's' : 'u',
+                                 bits, ptx_float(from)).data;
+    const char *registers = sv_format(e->arena, "=%c,%c", bits == 16 ? 'h' : bits == 32 ? 'r' : 'l',
+                                      from == DT_FP64 ? 'd' : 'f').data;
+    LLVMValueRef v = instruction(e, text, registers, type, x);
+    return dtype_bits(to) < 16 ? LLVMBuildTrunc(e->b, v, LLVMInt8TypeInContext(e->llvm), "") : v;
+}
+
+LLVMValueRef nvptx_int_to_float(emitter *e, dtype from, dtype to, LLVMValueRef x) {
+    bool small = dtype_bits(from) <= 16, is_signed = dtype_is_signed(from);
+    if (is_fp8(to) || (to == DT_BF16 && small)) { // exact in fp32
+        LLVMValueRef wide = nvptx_int_to_float(e, from, DT_FP32, x);
+        return nvptx_float_cast(e, DT_FP32, to, false, wide);
+    }
+    LLVMTypeRef type = e->tgt->value_type(e, to);
+    return is_signed ? LLVMBuildSIToFP(e->b, x, type, "") : LLVMBuildUIToFP(e->b, x, type, "");
+}
