@@ -122,12 +122,11 @@ void host_assert(host_warp *w, uint32_t site_index, uint32_t bad) {
     if (!bad)
         return;
     const host_site *site = &w->sites[site_index];
-    const char *what = site->kind == HOST_SITE_HINT ? "does not hold" : "assertion failed";
-    int lane = __builtin_ctz(bad);
+    int lane = site->vec ? __builtin_ctz(bad) : -1;
     if (site->kind == HOST_SITE_HINT)
-        host_fail(w, HOST_ASSERTION, site_index, lane, "%s %s", site->text, what);
-    host_fail(w, HOST_ASSERTION, site_index, lane, "%s%s%s", what, *site->text ? ": " : "",
-              site->text);
+        host_fail(w, HOST_ASSERTION, site_index, lane, "%s does not hold", site->text);
+    host_fail(w, HOST_ASSERTION, site_index, lane, "assertion failed%s%s",
+              *site->text ? ": " : "", site->text);
 }
 
 // ---------------------------------------------------------------------------- one program

@@ -45,7 +45,7 @@ typedef struct host_site {
     uint32_t line, column;
     host_site_kind kind;
     dtype elem;          ///< of the access or of the printed value
-    uint8_t vec;         ///< consecutive elements per lane
+    uint8_t vec;         ///< consecutive elements per lane; 0: of a scalar condition
     host_atomic_kind atomic;
     int root;            ///< parameter the pointer derives from, or -1
     const char *name;    ///< that parameter's name, may be NULL

@@ -1,0 +1,558 @@
+// The host target: a lane value is a vector of 32 elements, one warp in lockstep, and a kernel is
+// a function void (host_warp *) that runs one warp of one program. Ids come from the warp's record.
+// Memory, barriers and what must be checked are calls into the runtime (host_rt.h); lane values go
+// to them through buffers on the warp's stack.
+#include "codegen/host_emit.h"
+
+#include <stdio.h>
+
+enum {
+    SCRATCH_BYTES = HOST_LANES * HOST_MAX_GROUP_BYTES,
+    SCRATCH_ALIGN = 64,
+    POINTERS = 0, VALUES = 1, COMPARES = 2, OLD = 3, ///< what the buffers hold for an access
+};
+
+// ---------------------------------------------------------------------------- types, small things
+
+LLVMTypeRef host_value_type(emitter *e, dtype t) {
+    switch (t) {
+    case DT_FP32: return LLVMFloatTypeInContext(e->llvm);
+    case DT_FP64: return LLVMDoubleTypeInContext(e->llvm);
+    case DT_PTR: return LLVMPointerTypeInContext(e->llvm, 0);
+    default: return LLVMIntTypeInContext(e->llvm, dtype_bits(t)); // small floats are their bits
+    }
+}
+
+LLVMValueRef host_u32(emitter *e, uint32_t v) {
+    return LLVMConstInt(LLVMInt32TypeInContext(e->llvm), v, false);
+}
+
+sv host_entry_symbol(arena *a, sv name) { return sv_format(a, "tile.%" SV_FMT, SV_ARG(name)); }
+
+static LLVMTypeRef type_of_letter(emitter *e, char letter) {
+    switch (letter) {
+    case 'p': return LLVMPointerTypeInContext(e->llvm, 0);
+    case 'i': return LLVMInt32TypeInContext(e->llvm);
+    case 'l': return LLVMInt64TypeInContext(e->llvm);
+    default: return LLVMVoidTypeInContext(e->llvm);
+    }
+}
+
+static void add_attribute(emitter *e, LLVMValueRef fn, const char *name) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(e->llvm, kind, 0));
+}
+
+static LLVMValueRef declare_runtime(emitter *e, const char *name) {
+    static const struct {
+        const char *name, *signature;
+    } rows[] = {
+#define X(fn, signature) {#fn, signature},
+        HOST_RUNTIME(X)
+#undef X
+    };
+    const char *signature = NULL;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (!strcmp(rows[i].name, name))
+            signature = rows[i].signature;
+    LLVMTypeRef params[8];
+    unsigned n = (unsigned)strlen(signature) - 1;
+    for (unsigned i = 0; i < n; i++)
+        params[i] = type_of_letter(e, signature[i + 1]);
+    LLVMTypeRef type = LLVMFunctionType(type_of_letter(e, signature[0]), params, n, false);
+    LLVMValueRef fn = LLVMAddFunction(e->module, name, type);
+    add_attribute(e, fn, "nounwind");
+    return fn;
+}
+
+LLVMValueRef host_call(emitter *e, const char *name, LLVMValueRef *args, unsigned n) {
+    LLVMValueRef fn = LLVMGetNamedFunction(e->module, name);
+    if (!fn)
+        fn = declare_runtime(e, name);
+    return LLVMBuildCall2(e->b, LLVMGlobalGetValueType(fn), fn, args, n, "");
+}
+
+// ---------------------------------------------------------------------------- scratch
+
+static LLVMValueRef byte_offset(emitter *e, LLVMValueRef p, unsigned offset) {
+    if (offset == 0)
+        return p;
+    LLVMValueRef at = LLVMConstInt(LLVMInt64TypeInContext(e->llvm), offset, false);
+    return LLVMBuildGEP2(e->b, LLVMInt8TypeInContext(e->llvm), p, &at, 1, "");
+}
+
+LLVMValueRef host_scratch(emitter *e, unsigned buffer, unsigned offset) {
+    return byte_offset(e, host_state(e)->scratch[buffer], offset);
+}
+
+// Alignments are stated: the natural one of a vector of 32 is more than a stack has.
+static unsigned alignment_at(unsigned offset) {
+    return offset % SCRATCH_ALIGN == 0 ? SCRATCH_ALIGN : offset & -offset;
+}
+
+static void put_at(emitter *e, unsigned buffer, unsigned offset, LLVMValueRef v) {
+    LLVMTypeRef type = LLVMTypeOf(v);
+    bool is_vector = emit_is_vector(v);
+    LLVMTypeRef elem = is_vector ? LLVMGetElementType(type) : type;
+    if (LLVMGetTypeKind(elem) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(elem) == 1)
+        v = LLVMBuildZExt(e->b, v, emit_int_like(e, 8, v), "");
+    LLVMValueRef store = LLVMBuildStore(e->b, v, host_scratch(e, buffer, offset));
+    LLVMSetAlignment(store, alignment_at(offset));
+}
+
+static LLVMValueRef get_at(emitter *e, unsigned buffer, unsigned offset, LLVMTypeRef type) {
+    LLVMValueRef load = LLVMBuildLoad2(e->b, type, host_scratch(e, buffer, offset), "");
+    LLVMSetAlignment(load, alignment_at(offset));
+    return load;
+}
+
+void host_put(emitter *e, unsigned buffer, LLVMValueRef v) { put_at(e, buffer, 0, v); }
+
+LLVMValueRef host_get(emitter *e, unsigned buffer, LLVMTypeRef type) {
+    return get_at(e, buffer, 0, type);
+}
+
+/// A lane i1 as a bit mask; NULL: every lane.
+static LLVMValueRef mask_bits(emitter *e, LLVMValueRef mask) {
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm);
+    return mask ? LLVMBuildBitCast(e->b, mask, i32, "") : LLVMConstAllOnes(i32);
+}
+
+// ---------------------------------------------------------------------------- source sites
+
+static bool same_site(const host_site *a, const host_site *b) {
+    return a->file == b->file && a->line == b->line && a->column == b->column &&
+           a->kind == b->kind && a->elem == b->elem && a->vec == b->vec &&
+           a->atomic == b->atomic && a->root == b->root && a->text == b->text;
+}
+
+/// The index of a site, as an argument. The registers of one op follow each other and share it.
+static LLVMValueRef add_site(emitter *e, host_site site, src_range at) {
+    host_module_state *s = host_state(e);
+    if (at.file) {
+        diag_position p = diag_locate(e->diag, at.file, at.begin);
+        site.file = diag_file_path(e->diag, at.file);
+        site.line = p.line;
+        site.column = p.column;
+    }
+    if (s->sites.len == 0 || !same_site(&s->sites.data[s->sites.len - 1], &site))
+        VEC_PUSH(e->arena, s->sites, site);
+    return host_u32(e, s->sites.len - 1);
+}
+
+static LLVMValueRef add_access(emitter *e, const cg_access *a, host_site_kind kind,
+                               host_atomic_kind atomic) {
+    host_site site = {.kind = kind,
+                      .elem = a->elem,
+                      .vec = (uint8_t)(a->uniform ? 1 : a->vec),
+                      .atomic = atomic,
+                      .root = a->root};
+    if (a->root >= 0) {
+        sv name = e->func->params[a->root].name;
+        site.name = sv_copy(e->arena, name).data;
+    }
+    return add_site(e, site, a->range);
+}
+
+// ---------------------------------------------------------------------------- lanes and ids
+
+static LLVMValueRef splat(emitter *e, LLVMValueRef scalar) {
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm);
+    LLVMTypeRef vector = LLVMVectorType(LLVMTypeOf(scalar), HOST_LANES);
+    LLVMValueRef one = LLVMBuildInsertElement(e->b, LLVMGetPoison(vector), scalar,
+                                              LLVMConstNull(i32), "");
+    LLVMValueRef zeros = LLVMConstNull(LLVMVectorType(i32, HOST_LANES));
+    return LLVMBuildShuffleVector(e->b, one, LLVMGetPoison(vector), zeros, "");
+}
+
+static LLVMValueRef uniform(emitter *e, LLVMValueRef lanes) {
+    return LLVMBuildExtractElement(e->b, lanes, host_u32(e, 0), "");
+}
+
+static LLVMValueRef lane_id(emitter *e) {
+    LLVMValueRef ids[HOST_LANES];
+    for (unsigned i = 0; i < HOST_LANES; i++)
+        ids[i] = host_u32(e, i);
+    return LLVMConstVector(ids, HOST_LANES);
+}
+
+static LLVMValueRef warp_id(emitter *e) { return host_state(e)->warp_id; }
+static LLVMValueRef cta_rank(emitter *e) { return host_state(e)->cta_rank; }
+static LLVMValueRef program_id(emitter *e, unsigned axis) { return host_state(e)->program_id[axis]; }
+static LLVMValueRef num_programs(emitter *e, unsigned axis) {
+    return host_state(e)->num_programs[axis];
+}
+
+// ---------------------------------------------------------------------------- the function's frame
+
+static LLVMValueRef load_field(emitter *e, LLVMTypeRef type, LLVMValueRef record, size_t offset) {
+    LLVMValueRef v = LLVMBuildLoad2(e->b, type, byte_offset(e, record, (unsigned)offset), "");
+    LLVMSetAlignment(v, LLVMGetTypeKind(type) == LLVMPointerTypeKind ? 8 : 4);
+    return v;
+}
+
+/// The low bits of a 64-bit argument as a value of a type.
+static LLVMValueRef value_from_bits(emitter *e, LLVMValueRef bits, LLVMTypeRef type) {
+    switch (LLVMGetTypeKind(type)) {
+    case LLVMPointerTypeKind:
+        return LLVMBuildIntToPtr(e->b, bits, type, "");
+    case LLVMFloatTypeKind:
+        bits = LLVMBuildTrunc(e->b, bits, LLVMInt32TypeInContext(e->llvm), "");
+        return LLVMBuildBitCast(e->b, bits, type, "");
+    case LLVMDoubleTypeKind:
+        return LLVMBuildBitCast(e->b, bits, type, "");
+    default:
+        return LLVMGetIntTypeWidth(type) < 64 ? LLVMBuildTrunc(e->b, bits, type, "") : bits;
+    }
+}
+
+static LLVMValueRef bits_from_value(emitter *e, LLVMValueRef v) {
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
+    switch (LLVMGetTypeKind(LLVMTypeOf(v))) {
+    case LLVMPointerTypeKind:
+        return LLVMBuildPtrToInt(e->b, v, i64, "");
+    case LLVMFloatTypeKind:
+        v = LLVMBuildBitCast(e->b, v, LLVMInt32TypeInContext(e->llvm), "");
+        break;
+    case LLVMDoubleTypeKind:
+        return LLVMBuildBitCast(e->b, v, i64, "");
+    default:
+        break;
+    }
+    return LLVMGetIntTypeWidth(LLVMTypeOf(v)) < 64 ? LLVMBuildZExt(e->b, v, i64, "") : v;
+}
+
+static void load_warp_fields(emitter *e) {
+    host_module_state *s = host_state(e);
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm);
+    for (unsigned i = 0; i < 3; i++) {
+        s->program_id[i] = load_field(e, i32, s->warp, offsetof(host_warp, program_id) + 4 * i);
+        s->num_programs[i] = load_field(e, i32, s->warp, offsetof(host_warp, num_programs) + 4 * i);
+    }
+    s->warp_id = load_field(e, i32, s->warp, offsetof(host_warp, warp_id));
+    s->cta_rank = load_field(e, i32, s->warp, offsetof(host_warp, cta_rank));
+}
+
+static void begin_function(emitter *e, LLVMValueRef *param_values) {
+    host_module_state *s = host_state(e);
+    LLVMTypeRef ptr = LLVMPointerTypeInContext(e->llvm, 0), i64 = LLVMInt64TypeInContext(e->llvm);
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->llvm), &ptr, 1, false);
+    e->fn = LLVMAddFunction(e->module, host_entry_symbol(e->arena, e->func->name).data, type);
+    add_attribute(e, e->fn, "nounwind");
+    LLVMPositionBuilderAtEnd(e->b, emit_new_block(e, "entry"));
+    s->warp = LLVMGetParam(e->fn, 0);
+    LLVMTypeRef buffer = LLVMArrayType2(LLVMInt8TypeInContext(e->llvm), SCRATCH_BYTES);
+    for (unsigned i = 0; i < HOST_SCRATCH_BUFFERS; i++) {
+        s->scratch[i] = LLVMBuildAlloca(e->b, buffer, "scratch");
+        LLVMSetAlignment(s->scratch[i], SCRATCH_ALIGN);
+    }
+    load_warp_fields(e);
+    LLVMValueRef args = load_field(e, ptr, s->warp, offsetof(host_warp, args));
+    for (uint32_t i = 0; i < e->func->num_params; i++) {
+        LLVMValueRef bits = load_field(e, i64, args, i * sizeof(host_arg));
+        dtype t = e->func->body->args[i]->type.elem;
+        param_values[i] = value_from_bits(e, bits, host_value_type(e, t));
+    }
+    e->smem_base = LLVMConstNull(ptr); // shared memory is reached through the runtime
+}
+
+static void end_function(emitter *e) { LLVMBuildRetVoid(e->b); }
+
+// ---------------------------------------------------------------------------- global memory
+
+static unsigned register_bytes(const cg_access *a) { return HOST_LANES * dtype_bytes(a->elem); }
+
+/// A scalar i1 as the runtime's `active`; NULL: active.
+static LLVMValueRef active_bit(emitter *e, LLVMValueRef mask) {
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm);
+    return mask ? LLVMBuildZExt(e->b, mask, i32, "") : LLVMConstInt(i32, 1, false);
+}
+
+static LLVMValueRef element_address(emitter *e, const cg_access *a, unsigned k) {
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
+    return LLVMBuildPtrToInt(e->b, byte_offset(e, a->ptr, k * dtype_bytes(a->elem)), i64, "");
+}
+
+static void load_uniform(emitter *e, const cg_access *a, LLVMValueRef site,
+                         LLVMValueRef const *other, LLVMValueRef *out) {
+    for (unsigned k = 0; k < a->vec; k++) {
+        LLVMValueRef args[] = {host_state(e)->warp, site, element_address(e, a, k),
+                               active_bit(e, a->mask)};
+        LLVMValueRef bits = host_call(e, "host_load_scalar", args, 4);
+        out[k] = value_from_bits(e, bits, host_value_type(e, a->elem));
+        if (a->mask && other)
+            out[k] = LLVMBuildSelect(e->b, a->mask, out[k], other[k], "");
+    }
+}
+
+static void load(emitter *e, const cg_access *a, LLVMValueRef const *other, LLVMValueRef *out) {
+    LLVMValueRef site = add_access(e, a, HOST_SITE_LOAD, HOST_ATOMIC_ADD);
+    if (a->uniform) {
+        load_uniform(e, a, site, other, out);
+        return;
+    }
+    LLVMTypeRef type = LLVMVectorType(host_value_type(e, a->elem), HOST_LANES);
+    unsigned bytes = register_bytes(a);
+    host_put(e, POINTERS, a->ptr);
+    for (unsigned k = 0; a->mask && k < a->vec; k++) // masked-off lanes are left as they are
+        put_at(e, VALUES, k * bytes, other ? other[k] : LLVMConstNull(type));
+    LLVMValueRef args[] = {host_state(e)->warp, site, host_scratch(e, POINTERS, 0),
+                           host_scratch(e, VALUES, 0), mask_bits(e, a->mask)};
+    host_call(e, "host_load", args, 5);
+    for (unsigned k = 0; k < a->vec; k++)
+        out[k] = get_at(e, VALUES, k * bytes, type);
+}
+
+static void store(emitter *e, const cg_access *a, LLVMValueRef const *values) {
+    LLVMValueRef site = add_access(e, a, HOST_SITE_STORE, HOST_ATOMIC_ADD);
+    for (unsigned k = 0; a->uniform && k < a->vec; k++) {
+        LLVMValueRef args[] = {host_state(e)->warp, site, element_address(e, a, k),
+                               bits_from_value(e, values[k]), active_bit(e, a->mask)};
+        host_call(e, "host_store_scalar", args, 5);
+    }
+    if (a->uniform)
+        return;
+    host_put(e, POINTERS, a->ptr);
+    for (unsigned k = 0; k < a->vec; k++)
+        put_at(e, VALUES, k * register_bytes(a), values[k]);
+    LLVMValueRef args[] = {host_state(e)->warp, site, host_scratch(e, POINTERS, 0),
+                           host_scratch(e, VALUES, 0), mask_bits(e, a->mask)};
+    host_call(e, "host_store", args, 5);
+}
+
+static LLVMValueRef atomic(emitter *e, const cg_access *a, host_atomic_kind kind, LLVMValueRef cmp,
+                           LLVMValueRef value) {
+    LLVMValueRef site = add_access(e, a, HOST_SITE_ATOMIC, kind), warp = host_state(e)->warp;
+    if (a->uniform) {
+        LLVMValueRef args[] = {warp, site, element_address(e, a, 0), bits_from_value(e, cmp),
+                               bits_from_value(e, value), active_bit(e, a->mask)};
+        LLVMValueRef bits = host_call(e, "host_atomic_scalar", args, 6);
+        return value_from_bits(e, bits, host_value_type(e, a->elem));
+    }
+    host_put(e, POINTERS, a->ptr);
+    host_put(e, VALUES, value);
+    host_put(e, COMPARES, cmp);
+    LLVMValueRef args[] = {warp, site, host_scratch(e, POINTERS, 0), host_scratch(e, COMPARES, 0),
+                           host_scratch(e, VALUES, 0), host_scratch(e, OLD, 0),
+                           mask_bits(e, a->mask)};
+    host_call(e, "host_atomic", args, 7);
+    return host_get(e, OLD, LLVMTypeOf(value));
+}
+
+static LLVMValueRef atomic_rmw(emitter *e, const cg_access *a, sv kind, LLVMValueRef value, sv sem,
+                               sv scope) {
+    static const struct {
+        const char *name;
+        host_atomic_kind kind;
+    } kinds[] = {
+        {"add", HOST_ATOMIC_ADD}, {"fadd", HOST_ATOMIC_ADD}, {"max", HOST_ATOMIC_MAX},
+        {"min", HOST_ATOMIC_MIN}, {"and", HOST_ATOMIC_AND},  {"or", HOST_ATOMIC_OR},
+        {"xor", HOST_ATOMIC_XOR}, {"xchg", HOST_ATOMIC_XCHG},
+    };
+    (void)sem, (void)scope; // all are sequentially consistent here
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (sv_is(kind, kinds[i].name))
+            return atomic(e, a, kinds[i].kind, value, value);
+    diag_error(e->diag, a->range, "internal error: unknown atomic '%" SV_FMT "'", SV_ARG(kind));
+    return value;
+}
+
+static LLVMValueRef atomic_cas(emitter *e, const cg_access *a, LLVMValueRef cmp, LLVMValueRef value,
+                               sv sem, sv scope) {
+    (void)sem, (void)scope;
+    return atomic(e, a, HOST_ATOMIC_CAS, cmp, value);
+}
+
+// ---------------------------------------------------------------------------- warp and block
+
+static LLVMValueRef shuffle_constant(emitter *e, LLVMValueRef v, LLVMValueRef source) {
+    return LLVMBuildShuffleVector(e->b, v, LLVMGetPoison(LLVMTypeOf(v)), source, "");
+}
+
+static LLVMValueRef shuffle_xor(emitter *e, LLVMValueRef v, unsigned lane_mask) {
+    LLVMValueRef source[HOST_LANES];
+    for (unsigned i = 0; i < HOST_LANES; i++)
+        source[i] = host_u32(e, (i ^ lane_mask) % HOST_LANES);
+    return shuffle_constant(e, v, LLVMConstVector(source, HOST_LANES));
+}
+
+/// Bytes of an element of a vector of anything but i1.
+static unsigned element_bytes(LLVMTypeRef elem) {
+    switch (LLVMGetTypeKind(elem)) {
+    case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(elem) / 8;
+    case LLVMFloatTypeKind: return 4;
+    default: return 8;
+    }
+}
+
+static LLVMValueRef shuffle_idx(emitter *e, LLVMValueRef v, LLVMValueRef src_lane) {
+    LLVMTypeRef type = LLVMTypeOf(v);
+    bool is_bit = LLVMTypeOf(v) == emit_int_like(e, 1, v);
+    if (is_bit)
+        v = LLVMBuildZExt(e->b, v, emit_int_like(e, 8, v), "");
+    host_put(e, 0, v);
+    host_put(e, 1, src_lane);
+    unsigned bytes = element_bytes(LLVMGetElementType(LLVMTypeOf(v)));
+    LLVMValueRef args[] = {host_u32(e, bytes), host_scratch(e, 0, 0), host_scratch(e, 1, 0),
+                           host_scratch(e, 2, 0)};
+    host_call(e, "host_shuffle", args, 4);
+    LLVMValueRef out = host_get(e, 2, LLVMTypeOf(v));
+    return is_bit ? LLVMBuildTrunc(e->b, out, type, "") : out;
+}
+
+static void barrier(emitter *e) {
+    LLVMValueRef site = add_site(e, (host_site){.kind = HOST_SITE_BARRIER, .root = -1}, e->at);
+    LLVMValueRef args[] = {host_state(e)->warp, site};
+    host_call(e, "host_barrier", args, 2);
+}
+
+static void back_edge(emitter *e, src_range loop) {
+    LLVMValueRef site = add_site(e, (host_site){.kind = HOST_SITE_LOOP, .root = -1}, loop);
+    LLVMValueRef args[] = {host_state(e)->warp, site};
+    host_call(e, "host_poll", args, 2);
+}
+
+static void smem_store(emitter *e, LLVMValueRef offset, LLVMValueRef const *values, unsigned vec,
+                       LLVMValueRef pred) {
+    unsigned bytes = element_bytes(LLVMGetElementType(LLVMTypeOf(values[0])));
+    host_put(e, POINTERS, offset);
+    for (unsigned k = 0; k < vec; k++)
+        put_at(e, VALUES, k * HOST_LANES * bytes, values[k]);
+    LLVMValueRef args[] = {host_state(e)->warp,      host_u32(e, bytes),
+                           host_u32(e, vec),         host_scratch(e, POINTERS, 0),
+                           host_scratch(e, VALUES, 0), mask_bits(e, pred)};
+    host_call(e, "host_shared_store", args, 6);
+}
+
+static void smem_load(emitter *e, LLVMValueRef offset, LLVMTypeRef elem, unsigned vec,
+                      LLVMValueRef *out) {
+    unsigned bytes = element_bytes(elem);
+    host_put(e, POINTERS, offset);
+    LLVMValueRef args[] = {host_state(e)->warp, host_u32(e, bytes), host_u32(e, vec),
+                           host_scratch(e, POINTERS, 0), host_scratch(e, VALUES, 0)};
+    host_call(e, "host_shared_load", args, 5);
+    for (unsigned k = 0; k < vec; k++)
+        out[k] = get_at(e, VALUES, k * HOST_LANES * bytes, LLVMVectorType(elem, HOST_LANES));
+}
+
+// ---------------------------------------------------------------------------- debugging
+
+/// Calls host_assert with the lanes where `cond` does not hold and `mask` (if any) does.
+static void check(emitter *e, LLVMValueRef cond, LLVMValueRef mask, LLVMValueRef site) {
+    LLVMValueRef bad = LLVMBuildNot(e->b, cond, "");
+    if (mask && emit_is_vector(cond) && !emit_is_vector(mask))
+        mask = splat(e, mask);
+    if (mask)
+        bad = LLVMBuildAnd(e->b, bad, mask, "");
+    LLVMValueRef bits = emit_is_vector(bad) ? mask_bits(e, bad) : active_bit(e, bad);
+    LLVMValueRef args[] = {host_state(e)->warp, site, bits};
+    host_call(e, "host_assert", args, 3);
+}
+
+static void assert_true(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text,
+                        src_range range) {
+    host_site site = {.kind = HOST_SITE_ASSERT, .root = -1, .vec = emit_is_vector(cond)};
+    site.text = sv_copy(e->arena, text).data;
+    check(e, cond, mask, add_site(e, site, range));
+}
+
+static void check_hint(emitter *e, LLVMValueRef ok, const char *what, src_range range) {
+    host_site site = {.kind = HOST_SITE_HINT, .root = -1, .vec = emit_is_vector(ok), .text = what};
+    check(e, ok, NULL, add_site(e, site, range));
+}
+
+/// The text between the index and the value, as Triton makes it: " prefix: ", and the operand's
+/// number where there are several.
+static const char *print_prefix(emitter *e, const ir_op *op, uint32_t operand) {
+    sv text = ir_get_str(op, ATTR_TEXT);
+    while (text.len && strchr(" :", text.data[text.len - 1]))
+        text.len--;
+    const char *lead = text.len && text.data[0] != ' ' ? " " : "";
+    if (op->num_operands == 0)
+        return sv_format(e->arena, "%s%" SV_FMT, lead, SV_ARG(text)).data;
+    if (op->num_operands == 1)
+        return sv_format(e->arena, "%s%" SV_FMT ": ", lead, SV_ARG(text)).data;
+    return sv_format(e->arena, "%s%" SV_FMT ": (operand %u) ", lead, SV_ARG(text), operand).data;
+}
+
+/// Prints one register of 32 elements, or a scalar in lane 0.
+static void print_register(emitter *e, LLVMValueRef site, LLVMValueRef index, LLVMValueRef value,
+                           LLVMValueRef bits) {
+    host_put(e, POINTERS, index);
+    host_put(e, VALUES, value);
+    LLVMValueRef args[] = {host_state(e)->warp, site, host_scratch(e, POINTERS, 0),
+                           host_scratch(e, VALUES, 0), bits};
+    host_call(e, "host_print", args, 5);
+}
+
+/// i32 1 in the one warp that prints what all warps hold.
+static LLVMValueRef first_warp_only(emitter *e) {
+    return active_bit(e, emit_is_representative(e, NULL));
+}
+
+static void print_tile(emitter *e, const ir_value *v, LLVMValueRef site) {
+    const layout *l = v->layout;
+    layout_replication copies = layout_get_replication(l);
+    LLVMValueRef thread = emit_thread_index(e, l), *regs = emit_regs(e, v);
+    for (uint32_t r = 0; r < layout_reg_count(l); r++) {
+        if (r & copies.reg_mask)
+            continue;
+        uint32_t part = layout_apply(l, (layout_place){.reg = r});
+        LLVMValueRef index = LLVMBuildXor(e->b, thread, emit_lane_const_i32(e, part), "");
+        print_register(e, site, index, regs[r], mask_bits(e, emit_is_representative(e, l)));
+    }
+}
+
+static void print(emitter *e, const ir_op *op) {
+    for (uint32_t i = 0; i < op->num_operands || i == 0; i++) {
+        const ir_value *v = op->num_operands ? op->operands[i] : NULL;
+        host_site site = {.kind = HOST_SITE_PRINT, .root = -1, .elem = v ? v->type.elem : DT_VOID};
+        site.text = print_prefix(e, op, i);
+        if (v) {
+            site.rank = v->type.rank;
+            memcpy(site.shape, v->type.shape, sizeof(site.shape));
+        }
+        LLVMValueRef index = add_site(e, site, op->range), zero = host_u32(e, 0);
+        if (v && ir_is_tile(v->type))
+            print_tile(e, v, index);
+        else
+            print_register(e, index, zero, v ? emit_regs(e, v)[0] : zero, first_warp_only(e));
+    }
+}
+
+const target target_host = {
+    .name = "host",
+    .lanes = HOST_LANES,
+    .global_addrspace = 0,
+    .soft_half = true,
+    .value_type = host_value_type,
+    .splat = splat,
+    .uniform = uniform,
+    .lane_id = lane_id,
+    .warp_id = warp_id,
+    .cta_rank = cta_rank,
+    .program_id = program_id,
+    .num_programs = num_programs,
+    .begin_function = begin_function,
+    .end_function = end_function,
+    .load = load,
+    .store = store,
+    .atomic_rmw = atomic_rmw,
+    .atomic_cas = atomic_cas,
+    .shuffle_xor = shuffle_xor,
+    .shuffle_idx = shuffle_idx,
+    .barrier = barrier,
+    .smem_store = smem_store,
+    .smem_load = smem_load,
+    .math = host_emit_math,
+    .fdiv = host_emit_fdiv,
+    .frem = host_emit_frem,
+    .fminmax = host_emit_fminmax,
+    .float_cast = host_emit_float_cast,
+    .float_to_int = host_emit_float_to_int,
+    .int_to_float = host_emit_int_to_float,
+    .assert_true = assert_true,
+    .print = print,
+    .check_hint = check_hint,
+    .back_edge = back_edge,
+};
