@@ -1,7 +1,7 @@
 /* The grammar of .tile files: Python's statements and expressions, as far as kernels may hold them
    or must be refused by name, plus the annotations *fp32 and *const fp32. Every action is one call
-   into ast.c or literal.c, and gives a node or a list. It has no conflicts. Levels of binding are
-   spelled out, so that a chain of comparisons and a list of `and`s come out flat.
+   into ast.c or literal.c, and gives a node or a list. It has no conflicts. The looser levels of
+   binding are spelled out, so that a chain of comparisons and a list of `and`s come out flat.
    A statement that cannot be read is skipped up to the end of its line (`error NEWLINE`), the block
    that follows it is read all the same, and so several mistakes are found in one run. */
 %define api.pure full
@@ -21,11 +21,8 @@
 
 %code {
 #define YYLLOC_DEFAULT(to, from, n)                                                                \
-    ((to) = (n) ? src_join(YYRHSLOC(from, 1), YYRHSLOC(from, n))                                   \
-                : ast_range(ps, YYRHSLOC(from, 0).end, YYRHSLOC(from, 0).end))
-/* The stack never grows: what would need more is nested too deeply for the walks after it. */
-#define YYINITDEPTH 2500
-#define YYMAXDEPTH 2500
+    ((to) = (src_range){(from)[n].file, (n) ? (from)[1].begin : (from)[0].end, (from)[n].end})
+#define YYMAXDEPTH 2500 /* what needs more is nested too deeply for the walks that follow */
 
 int ast_yylex(AST_YYSTYPE *value, src_range *at, ast_parser *ps);
 static void ast_yyerror(src_range *at, ast_parser *ps, const char *message);
@@ -57,9 +54,18 @@ static void ast_yyerror(src_range *at, ast_parser *ps, const char *message);
 %token INVALID "invalid character"
 %token POW "'**'" ARROW "'->'" WALRUS "':='" ELLIPSIS "'...'"
 
-%type <expr> named test or_test and_test not_test comparison chain bit_or bit_xor bit_and shift sum
-%type <expr> term factor power primary atom exprs rhs yield star_test star_named sub bound annotation
-%type <expr> pointee target targets returns
+%type <expr> named test or_test and_test not_test comparison chain arith primary atom exprs rhs
+%type <expr> yield star_test star_named sub bound annotation pointee target targets returns
+/* Arithmetic, from the loosest binding to the tightest; -a ** b is -(a ** b). */
+%left '|'
+%left '^'
+%left '&'
+%left SHIFT
+%left '+' '-'
+%left '*' '/' '@' MULTIPLY
+%precedence UNARY
+%right POW
+
 %type <op> compare
 %type <exprs> or_chain and_chain tests nameds dict_items target_list subs strings decorators
 %type <exprs> assignments
@@ -270,13 +276,13 @@ tests: star_test                    { $$ = ast_list(ps, (ast_exprs){0}, $1); }
     | tests ',' star_test           { $$ = ast_list(ps, $1, $3); }
     ;
 star_test: test
-    | '*' bit_or                    { $$ = ast_starred(ps, @$, $2); }
+    | '*' arith                    { $$ = ast_starred(ps, @$, $2); }
     ;
 nameds: star_named                  { $$ = ast_list(ps, (ast_exprs){0}, $1); }
     | nameds ',' star_named         { $$ = ast_list(ps, $1, $3); }
     ;
 star_named: named
-    | '*' bit_or                    { $$ = ast_starred(ps, @$, $2); }
+    | '*' arith                    { $$ = ast_starred(ps, @$, $2); }
     ;
 targets: target_list                { $$ = ast_group(ps, @$, $1, false); }
     | target_list ','               { $$ = ast_group(ps, @$, $1, true); }
@@ -316,11 +322,11 @@ and_chain: not_test AND not_test    { $$ = ast_pair(ps, (ast_exprs){0}, $1, $3);
 not_test: comparison
     | NOT not_test                  { $$ = ast_unary(ps, @$, AST_NOT, @1, $2); }
     ;
-comparison: bit_or
+comparison: arith
     | chain
     ;
-chain: bit_or compare bit_or        { $$ = ast_compare(ps, @$, $1, $2, @2, $3); }
-    | chain compare bit_or          { $$ = ast_compare_more(ps, @$, $1, $2, $3); }
+chain: arith compare arith        { $$ = ast_compare(ps, @$, $1, $2, @2, $3); }
+    | chain compare arith          { $$ = ast_compare_more(ps, @$, $1, $2, $3); }
     ;
 compare: COMPARE                    { $$ = $1; }
     | IN                            { $$ = AST_IN; }
@@ -328,35 +334,21 @@ compare: COMPARE                    { $$ = $1; }
     | IS                            { $$ = AST_IS; }
     | IS NOT                        { $$ = AST_IS_NOT; }
     ;
-bit_or: bit_xor
-    | bit_or '|' bit_xor            { $$ = ast_binary(ps, @$, AST_BITOR, @2, $1, $3); }
-    ;
-bit_xor: bit_and
-    | bit_xor '^' bit_and           { $$ = ast_binary(ps, @$, AST_BITXOR, @2, $1, $3); }
-    ;
-bit_and: shift
-    | bit_and '&' shift             { $$ = ast_binary(ps, @$, AST_BITAND, @2, $1, $3); }
-    ;
-shift: sum
-    | shift SHIFT sum               { $$ = ast_binary(ps, @$, $2, @2, $1, $3); }
-    ;
-sum: term
-    | sum '+' term                  { $$ = ast_binary(ps, @$, AST_ADD, @2, $1, $3); }
-    | sum '-' term                  { $$ = ast_binary(ps, @$, AST_SUB, @2, $1, $3); }
-    ;
-term: factor
-    | term '*' factor               { $$ = ast_binary(ps, @$, AST_MUL, @2, $1, $3); }
-    | term '/' factor               { $$ = ast_binary(ps, @$, AST_DIV, @2, $1, $3); }
-    | term MULTIPLY factor          { $$ = ast_binary(ps, @$, $2, @2, $1, $3); }
-    | term '@' factor               { $$ = ast_binary(ps, @$, AST_MATMUL, @2, $1, $3); }
-    ;
-factor: power
-    | '-' factor                    { $$ = ast_unary(ps, @$, AST_NEG, @1, $2); }
-    | '+' factor                    { $$ = ast_unary(ps, @$, AST_POS, @1, $2); }
-    | '~' factor                    { $$ = ast_unary(ps, @$, AST_INVERT, @1, $2); }
-    ;
-power: primary
-    | primary POW factor            { $$ = ast_binary(ps, @$, AST_POW, @2, $1, $3); }
+arith: primary
+    | arith '|' arith               { $$ = ast_binary(ps, @$, AST_BITOR, @2, $1, $3); }
+    | arith '^' arith               { $$ = ast_binary(ps, @$, AST_BITXOR, @2, $1, $3); }
+    | arith '&' arith               { $$ = ast_binary(ps, @$, AST_BITAND, @2, $1, $3); }
+    | arith SHIFT arith             { $$ = ast_binary(ps, @$, $2, @2, $1, $3); }
+    | arith '+' arith               { $$ = ast_binary(ps, @$, AST_ADD, @2, $1, $3); }
+    | arith '-' arith               { $$ = ast_binary(ps, @$, AST_SUB, @2, $1, $3); }
+    | arith '*' arith               { $$ = ast_binary(ps, @$, AST_MUL, @2, $1, $3); }
+    | arith '/' arith               { $$ = ast_binary(ps, @$, AST_DIV, @2, $1, $3); }
+    | arith '@' arith               { $$ = ast_binary(ps, @$, AST_MATMUL, @2, $1, $3); }
+    | arith MULTIPLY arith          { $$ = ast_binary(ps, @$, $2, @2, $1, $3); }
+    | arith POW arith               { $$ = ast_binary(ps, @$, AST_POW, @2, $1, $3); }
+    | '-' arith %prec UNARY         { $$ = ast_unary(ps, @$, AST_NEG, @1, $2); }
+    | '+' arith %prec UNARY         { $$ = ast_unary(ps, @$, AST_POS, @1, $2); }
+    | '~' arith %prec UNARY         { $$ = ast_unary(ps, @$, AST_INVERT, @1, $2); }
     | AWAIT primary                 { $$ = ast_refused(ps, @$, "await", $2, (ast_exprs){0}); }
     ;
 primary: atom
@@ -393,9 +385,9 @@ strings: STRING                     { $$ = ast_list(ps, (ast_exprs){0}, ast_stri
     | strings STRING                { $$ = ast_list(ps, $1, ast_string(ps, @2)); }
     ;
 dict_items: test ':' test           { $$ = ast_pair(ps, (ast_exprs){0}, $1, $3); }
-    | POW bit_or                    { $$ = ast_list(ps, (ast_exprs){0}, ast_starred(ps, @$, $2)); }
+    | POW arith                    { $$ = ast_list(ps, (ast_exprs){0}, ast_starred(ps, @$, $2)); }
     | dict_items ',' test ':' test  { $$ = ast_pair(ps, $1, $3, $5); }
-    | dict_items ',' POW bit_or     { $$ = ast_list(ps, $1, ast_starred(ps, @4, $4)); }
+    | dict_items ',' POW arith     { $$ = ast_list(ps, $1, ast_starred(ps, @4, $4)); }
     ;
 clauses: for_clause
     | clauses for_clause
