@@ -177,21 +177,20 @@ static void adapt_store(layout_plan *p, const ir_op *op) {
         p->op_layout[op->id] = l;
 }
 
-static void decide_reduce(layout_plan *p, const ir_op *op) {
+/// A reduction works in the layout of its first operand that has one, or, if `settle`, a default.
+/// Its results have what is left of that layout, whatever their users want.
+static void decide_reduce(layout_plan *p, const ir_op *op, bool settle) {
     ir_type t = op->operands[0]->type;
     unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);
-    const layout *l = p->op_layout[op->id];
-    bool remade = true;
-    for (uint32_t i = 0; i < op->num_operands && !l; i++) {
-        const ir_value *x = op->operands[i];
-        remade = remade && p->kind[x->id] == VALUE_REMADE;
-        l = p->layout[x->id];
-    }
-    if (!l && !remade)
+    const layout *l = NULL;
+    for (uint32_t i = 0; i < op->num_operands && !l; i++)
+        l = p->layout[op->operands[i]->id];
+    if (p->op_layout[op->id] || (!l && !settle))
         return;
     if (!l || !layout_axis_is_separable(l, t.shape, t.rank, axis))
         l = anchor_default(p, t, p->reduced[op->operands[0]->id]);
     p->op_layout[op->id] = l;
+    p->changed = true;
     layout result = layout_reduce_result(l, t.shape, t.rank, axis);
     for (uint32_t i = 0; i < op->num_results; i++)
         if (ir_is_tile(op->results[i]->type))
@@ -234,7 +233,7 @@ static void forward(layout_plan *p, const ir_op *op) {
         if (op->num_results && !is_adaptable_load(p, op))
             decide(p, op->results[0], p->op_layout[op->id]);
     } else if (op->opcode == OP_REDUCE) {
-        decide_reduce(p, op);
+        decide_reduce(p, op, false);
     } else if (op->num_results == 1 && is_view_op(op)) {
         decide(p, op->results[0], layout_of_view(p, op));
     } else if (op->num_results == 1 && ir_has_trait(op, ELEMENTWISE)) {
@@ -251,7 +250,8 @@ static void backward(layout_plan *p, const ir_op *op) {
     const layout *result = op->num_results == 1 ? p->layout[op->results[0]->id] : NULL;
     for (uint32_t i = 0; i < op->num_operands; i++) {
         const ir_value *x = op->operands[i];
-        if (!x || p->kind[x->id] < VALUE_VIEW || p->layout[x->id] || op->opcode == OP_PRINT)
+        if (!x || p->kind[x->id] < VALUE_VIEW || p->layout[x->id] || op->opcode == OP_PRINT ||
+            (x->def && x->def->opcode == OP_REDUCE))
             continue;
         const layout *want = layout_of_operand(p, op, i, result);
         if (want && x->def && anchor_is_access(x->def)) { // an adaptable load
@@ -279,6 +279,8 @@ static void settle(layout_plan *p, bool all) {
             const ir_op *op = p->ops[o];
             if (anchor_is_access(op) != (loads == 1))
                 continue;
+            if (op->opcode == OP_REDUCE)
+                decide_reduce(p, op, true);
             for (uint32_t i = 0; i < op->num_results; i++)
                 settle_value(p, op->results[i]);
             for (uint32_t r = 0; r < op->num_regions; r++)

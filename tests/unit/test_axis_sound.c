@@ -10,7 +10,7 @@
 
 #include "ir/axis_info.h"
 
-enum { ELEMENTS = 64, MAX_VALUES = 40, ROUNDS = 20000 };
+enum { ELEMENTS = 64, MAX_VALUES = 40, ROUNDS = 8000 };
 
 typedef struct sample {
     ir_value *value;
