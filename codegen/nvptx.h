@@ -10,12 +10,20 @@
 /// The target's state for one LLVM module; emitter.target_state points to it.
 typedef struct nvptx_state {
     unsigned sm;             ///< 90 for sm_90
+    unsigned ptx_version;    ///< the least that does: of the architecture, raised by instructions
     LLVMValueRef shared;     ///< the dynamic shared memory, declared at its first use
     LLVMDIBuilderRef debug;  ///< NULL without line info
     LLVMMetadataRef debug_file;
 } nvptx_state;
 
 static inline nvptx_state *nvptx_state_of(emitter *e) { return e->target_state; }
+
+/// Notes that the program needs this PTX version.
+static inline void nvptx_need_ptx(emitter *e, unsigned version) {
+    nvptx_state *s = nvptx_state_of(e);
+    if (s->ptx_version < version)
+        s->ptx_version = version;
+}
 
 /// Starts and ends a module: what has to be there once, not once per function.
 void nvptx_begin_module(emitter *e, nvptx_state *state);

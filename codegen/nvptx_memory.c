@@ -140,6 +140,7 @@ static sv cache_modifier(emitter *e, const cg_access *a) {
 static LLVMValueRef l2_policy(emitter *e, const cg_access *a) {
     if (!a->evict.len)
         return NULL;
+    nvptx_need_ptx(e, 74);
     const char *text = sv_format(e->arena, "createpolicy.fractional.L2::%" SV_FMT ".b64 $0, 1.0;",
                                  SV_ARG(a->evict)).data;
     return nvptx_asm(e, LLVMInt64TypeInContext(e->llvm), text, "=l", NULL, 0, 0);

@@ -1,0 +1,245 @@
+// The door to PTX: checks what was asked for, emits every function of a module into one LLVM
+// module, runs LLVM over it, and puts a header in front that states the ABI of every entry
+// (RULES 23). The host's door is in host_jit.c.
+#include "codegen/llvm_backend.h"
+#include "codegen/nvptx.h"
+
+#include <stdio.h>
+#include <time.h>
+
+// Chosen by measurement (docs/codegen.md): within a few instructions of O3's code at a fifth of its
+// time. The loop pass moves what does not change out of grid-stride loops.
+#define PASSES                                                                                     \
+    "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>,loop-mssa(licm),"              \
+    "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)"
+
+// ---------------------------------------------------------------------------- architectures
+
+enum { KIB = 1024 };
+
+/// Ascending; --arch=native and the runtime pick the last row that the device is not older than.
+static const cg_arch archs[] = {
+    // name, sm, least LLVM, least PTX, shared memory per block, threads per SM, clusters
+    {"sm_80", 80, 19, 70, 163 * KIB, 2048, false},
+    {"sm_86", 86, 19, 71, 99 * KIB, 1536, false},
+    {"sm_87", 87, 19, 74, 163 * KIB, 1536, false},
+    {"sm_89", 89, 19, 78, 99 * KIB, 1536, false},
+    {"sm_90", 90, 19, 78, 227 * KIB, 2048, true},
+    {"sm_100", 100, 20, 86, 227 * KIB, 2048, true},
+    {"sm_103", 103, 21, 88, 227 * KIB, 2048, true},
+    {"sm_120", 120, 20, 87, 99 * KIB, 1536, true},
+    {"sm_121", 121, 21, 88, 99 * KIB, 1536, true},
+};
+
+enum { NUM_ARCHS = sizeof(archs) / sizeof(archs[0]) };
+
+const cg_arch *cg_arch_at(unsigned i) { return i < NUM_ARCHS ? &archs[i] : NULL; }
+
+const cg_arch *cg_find_arch(const char *name) {
+    for (unsigned i = 0; i < NUM_ARCHS; i++) {
+        if (strcmp(archs[i].name, name) == 0)
+            return &archs[i];
+    }
+    return NULL;
+}
+
+/// PTX ISA versions there are.
+static const unsigned ptx_versions[] = {70, 71, 72, 73, 74, 75, 76, 77, 78, 80,
+                                        81, 82, 83, 84, 85, 86, 87, 88, 90};
+
+static bool ptx_version_exists(unsigned v) {
+    for (size_t i = 0; i < sizeof(ptx_versions) / sizeof(ptx_versions[0]); i++) {
+        if (ptx_versions[i] == v)
+            return true;
+    }
+    return false;
+}
+
+const char *cg_llvm_version(void) {
+    static _Thread_local char text[32];
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    snprintf(text, sizeof(text), "%u.%u.%u", major, minor, patch);
+    return text;
+}
+
+// ---------------------------------------------------------------------------- one compilation
+
+typedef struct ptx_job {
+    ir_module *module;
+    const cg_options *options;
+    cg_binary *out;
+    llvm_job llvm;
+    unsigned ptx_version; ///< what the instructions and the architecture need, at least
+} ptx_job;
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool check_options(diag *d, const cg_options *o) {
+    const cg_arch *arch = o->arch;
+    if (arch->least_llvm > llvm_major_version()) {
+        diag_error(d, SRC_NONE, "%s needs LLVM %u or newer; this is %s", arch->name,
+                   arch->least_llvm, cg_llvm_version());
+        return false;
+    }
+    unsigned v = o->ptx_version;
+    if (!v)
+        return true;
+    if (!ptx_version_exists(v) || v > llvm_newest_ptx())
+        diag_error(d, SRC_NONE, "PTX %u.%u is not known to LLVM %s", v / 10, v % 10,
+                   cg_llvm_version());
+    else if (v < arch->least_ptx)
+        diag_error(d, SRC_NONE, "%s needs PTX %u.%u or newer, but %u.%u was asked for", arch->name,
+                   arch->least_ptx / 10, arch->least_ptx % 10, v / 10, v % 10);
+    else
+        return true;
+    return false;
+}
+
+/// What a kernel asks of the architecture.
+static bool check_kernel(diag *d, const cg_arch *arch, const ir_func *f, uint32_t shared_bytes) {
+    if (f->num_ctas > 1) {
+        diag_error(d, f->range, "num_ctas = %u is not supported yet: clusters of blocks are to come",
+                   f->num_ctas);
+        return false;
+    }
+    if (shared_bytes > arch->shared_bytes) {
+        diag_error(d, f->range, "'%" SV_FMT "' needs %u bytes of shared memory; %s has %u per block",
+                   SV_ARG(f->name), shared_bytes, arch->name, arch->shared_bytes);
+        return false;
+    }
+    return true;
+}
+
+static bool emit_functions(ptx_job *j) {
+    ir_module *m = j->module;
+    nvptx_state state = {.sm = j->options->arch->sm, .ptx_version = j->options->arch->least_ptx};
+    emitter e = {
+        .arena = m->arena,
+        .diag = m->diag,
+        .options = j->options,
+        .tgt = &target_nvptx,
+        .llvm = j->llvm.context,
+        .module = j->llvm.module,
+        .b = j->llvm.builder,
+    };
+    nvptx_begin_module(&e, &state);
+    bool ok = true;
+    uint32_t i = 0;
+    for (ir_func *f = m->first; f; f = f->next, i++) {
+        e.func = f;
+        if (!check_kernel(m->diag, j->options->arch, f, 0) || !emit_function(&e)) {
+            ok = false;
+            continue;
+        }
+        cg_kernel *k = &j->out->kernels[i];
+        *k = (cg_kernel){f->name, f->num_warps, f->num_ctas, smem_total_bytes(e.smem), f->num_params};
+        ok = check_kernel(m->diag, j->options->arch, f, k->shared_bytes) && ok;
+    }
+    nvptx_end_module(&e);
+    j->ptx_version = state.ptx_version;
+    return ok;
+}
+
+static bool choose_ptx_version(ptx_job *j) {
+    unsigned asked = j->options->ptx_version;
+    if (asked && asked < j->ptx_version) {
+        diag_error(j->module->diag, SRC_NONE,
+                   "the program needs PTX %u.%u or newer, but %u.%u was asked for",
+                   j->ptx_version / 10, j->ptx_version % 10, asked / 10, asked % 10);
+        return false;
+    }
+    if (asked)
+        j->ptx_version = asked;
+    return true;
+}
+
+// ---------------------------------------------------------------------------- the header
+
+static void describe_param(strbuf *s, const ir_func *f, uint32_t i) {
+    const ir_param *p = &f->params[i];
+    strbuf_printf(s, "//   %u %" SV_FMT ": ", i, SV_ARG(p->name));
+    ir_type_print(f->body->args[i]->type, s);
+    if (f->body->args[i]->type.elem == DT_I1)
+        strbuf_puts(s, ", one byte");
+    if (p->is_one)
+        strbuf_puts(s, ", is 1");
+    else if (p->divisibility > 1)
+        strbuf_printf(s, ", divisible by %u", p->divisibility);
+    strbuf_putc(s, '\n');
+}
+
+static void describe_kernel(strbuf *s, const ir_func *f, const cg_kernel *k) {
+    strbuf_printf(s, "// .entry %" SV_FMT ": block (%u, 1, 1), grid (programs, ...), "
+                     "%u bytes of dynamic shared memory\n",
+                  SV_ARG(f->name), 32 * k->num_warps, k->shared_bytes);
+    for (uint32_t i = 0; i < f->num_params; i++)
+        describe_param(s, f, i);
+}
+
+/// The header, then LLVM's text without its own one.
+static sv put_together(ptx_job *j, const char *text, size_t len) {
+    const char *version = strstr(text, ".version");
+    strbuf s;
+    strbuf_init(&s, j->module->arena);
+    if (j->options->source_name)
+        strbuf_printf(&s, "// From %s by tilec.\n", j->options->source_name);
+    uint32_t i = 0;
+    for (const ir_func *f = j->module->first; f; f = f->next)
+        describe_kernel(&s, f, &j->out->kernels[i++]);
+    strbuf_putc(&s, '\n');
+    size_t skipped = version ? (size_t)(version - text) : 0;
+    strbuf_put(&s, (sv){text + skipped, len - skipped});
+    return strbuf_view(&s);
+}
+
+// ---------------------------------------------------------------------------- entry
+
+static bool run(void *ctx) {
+    ptx_job *j = ctx;
+    arena *a = j->module->arena;
+    double start = now_s();
+    llvm_job_open(&j->llvm);
+    if (!emit_functions(j) || !choose_ptx_version(j) ||
+        !llvm_job_target_nvptx(&j->llvm, j->options->arch->name, j->ptx_version) ||
+        !llvm_job_verify(&j->llvm))
+        return false;
+    double built = now_s();
+    if (!llvm_job_run_passes(&j->llvm, PASSES))
+        return false;
+    double passed = now_s();
+    if (j->options->keep_llvm_ir)
+        j->out->llvm_ir = llvm_job_print(&j->llvm, a);
+    LLVMMemoryBufferRef text;
+    if (!llvm_job_emit(&j->llvm, LLVMAssemblyFile, &text))
+        return false;
+    j->out->ptx = put_together(j, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
+    LLVMDisposeMemoryBuffer(text);
+    j->out->times = (cg_times){built - start, passed - built, now_s() - passed};
+    return true;
+}
+
+/// Runs the job and cleans up after it, inside the guard.
+static bool run_and_close(void *ctx) {
+    ptx_job *j = ctx;
+    bool ok = run(j);
+    if (!ok && j->llvm.error[0])
+        diag_error(j->module->diag, SRC_NONE, "internal error: LLVM: %s", j->llvm.error);
+    llvm_job_close(&j->llvm);
+    return ok;
+}
+
+bool cg_compile_ptx(ir_module *m, const cg_options *options, cg_binary *out) {
+    *out = (cg_binary){0};
+    for (const ir_func *f = m->first; f; f = f->next)
+        out->num_kernels++;
+    out->kernels = ARENA_ARRAY(m->arena, cg_kernel, out->num_kernels);
+    if (!check_options(m->diag, options))
+        return false;
+    ptx_job j = {.module = m, .options = options, .out = out};
+    return llvm_guard(m->diag, run_and_close, &j);
+}

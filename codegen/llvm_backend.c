@@ -1,0 +1,174 @@
+// See llvm_backend.h. The pass pipelines themselves are chosen where they are used, by measurement.
+#include "codegen/llvm_backend.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <llvm/Config/llvm-config.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#define NVPTX_TRIPLE "nvptx64-nvidia-cuda"
+
+// ---------------------------------------------------------------------------- fatal errors
+
+/// Where a thread that is inside LLVM returns to when LLVM gives up.
+typedef struct guard_frame {
+    jmp_buf recovery;
+    char message[512];
+} guard_frame;
+
+static _Thread_local guard_frame *current_frame;
+static atomic_bool llvm_is_broken; ///< LLVM has given up once: its state cannot be trusted
+
+static void on_fatal_error(const char *reason) {
+    guard_frame *frame = current_frame;
+    if (!frame)
+        return; // LLVM in use by someone else in this process: it ends as it would have
+    atomic_store(&llvm_is_broken, true);
+    snprintf(frame->message, sizeof(frame->message), "%s", reason);
+    longjmp(frame->recovery, 1);
+}
+
+static void initialize_once(void) {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    LLVMInstallFatalErrorHandler(on_fatal_error);
+}
+
+bool llvm_guard(diag *d, bool (*fn)(void *), void *ctx) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, initialize_once);
+    if (atomic_load(&llvm_is_broken)) {
+        diag_error(d, SRC_NONE, "internal error: LLVM has failed earlier in this process");
+        return false;
+    }
+    guard_frame frame = {.message = ""}, *outer = current_frame;
+    if (setjmp(frame.recovery)) {
+        current_frame = outer;
+        diag_error(d, SRC_NONE, "internal error: LLVM gave up: %s", frame.message);
+        return false;
+    }
+    current_frame = &frame;
+    bool ok = fn(ctx);
+    current_frame = outer;
+    return ok;
+}
+
+// ---------------------------------------------------------------------------- jobs
+
+static bool fail(llvm_job *j, const char *text) {
+    if (!j->error[0])
+        snprintf(j->error, sizeof(j->error), "%s", text ? text : "unknown error");
+    return false;
+}
+
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *ctx) {
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
+        return; // remarks and warnings arrive here too
+    char *text = LLVMGetDiagInfoDescription(info);
+    fail(ctx, text);
+    LLVMDisposeMessage(text);
+}
+
+void llvm_job_open(llvm_job *j) {
+    *j = (llvm_job){.context = LLVMContextCreate()};
+    LLVMContextSetDiagnosticHandler(j->context, on_diagnostic, j);
+    j->module = LLVMModuleCreateWithNameInContext("tile", j->context);
+    j->builder = LLVMCreateBuilderInContext(j->context);
+}
+
+void llvm_job_close(llvm_job *j) {
+    if (j->builder)
+        LLVMDisposeBuilder(j->builder);
+    if (j->module)
+        LLVMDisposeModule(j->module);
+    if (j->machine)
+        LLVMDisposeTargetMachine(j->machine);
+    if (j->context)
+        LLVMContextDispose(j->context);
+    *j = (llvm_job){0};
+}
+
+bool llvm_job_target_nvptx(llvm_job *j, const char *arch, unsigned ptx_version) {
+    LLVMTargetRef target;
+    char *error = NULL, features[16];
+    if (LLVMGetTargetFromTriple(NVPTX_TRIPLE, &target, &error)) {
+        fail(j, error);
+        LLVMDisposeMessage(error);
+        return false;
+    }
+    snprintf(features, sizeof(features), "+ptx%u", ptx_version);
+    j->machine = LLVMCreateTargetMachine(target, NVPTX_TRIPLE, arch, features, LLVMCodeGenLevelDefault,
+                                         LLVMRelocDefault, LLVMCodeModelDefault);
+    if (!j->machine)
+        return fail(j, "LLVM has no NVPTX target machine");
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(j->machine);
+    LLVMSetTarget(j->module, NVPTX_TRIPLE);
+    LLVMSetModuleDataLayout(j->module, layout);
+    LLVMDisposeTargetData(layout);
+    return true;
+}
+
+bool llvm_job_verify(llvm_job *j) {
+    char *text = NULL;
+    bool ok = !LLVMVerifyModule(j->module, LLVMReturnStatusAction, &text);
+    if (!ok)
+        fail(j, text);
+    LLVMDisposeMessage(text);
+    return ok;
+}
+
+bool llvm_job_run_passes(llvm_job *j, const char *pipeline) {
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(j->module, pipeline, j->machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (error) {
+        char *text = LLVMGetErrorMessage(error);
+        fail(j, text);
+        LLVMDisposeErrorMessage(text);
+    }
+    return !j->error[0];
+}
+
+bool llvm_job_emit(llvm_job *j, LLVMCodeGenFileType type, LLVMMemoryBufferRef *out) {
+    char *text = NULL;
+    *out = NULL;
+    if (LLVMTargetMachineEmitToMemoryBuffer(j->machine, j->module, type, &text, out))
+        fail(j, text);
+    LLVMDisposeMessage(text);
+    if (!j->error[0])
+        return true;
+    if (*out)
+        LLVMDisposeMemoryBuffer(*out); // made, but by a back end that has reported errors
+    *out = NULL;
+    return false;
+}
+
+sv llvm_job_print(llvm_job *j, arena *a) {
+    char *text = LLVMPrintModuleToString(j->module);
+    sv copy = sv_copy(a, sv_from(text));
+    LLVMDisposeMessage(text);
+    return copy;
+}
+
+unsigned llvm_newest_ptx(void) {
+#if LLVM_VERSION_MAJOR >= 22
+    return 90;
+#elif LLVM_VERSION_MAJOR == 21
+    return 88;
+#elif LLVM_VERSION_MAJOR == 20
+    return 87;
+#else
+    return 85;
+#endif
+}
+
+unsigned llvm_major_version(void) { return LLVM_VERSION_MAJOR; }

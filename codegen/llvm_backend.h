@@ -1,0 +1,39 @@
+// LLVM, kept at arm's length: the objects of one compilation, its passes, and its manners. LLVM
+// aborts the process on some errors; llvm_guard brings those back to a frame of ours (RULES 19).
+#ifndef TILE_CODEGEN_LLVM_BACKEND_H
+#define TILE_CODEGEN_LLVM_BACKEND_H
+
+#include "support/diag.h"
+
+#include <llvm-c/TargetMachine.h>
+
+/// What one compilation owns of LLVM: a context of its own, so that any thread may compile.
+typedef struct llvm_job {
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMBuilderRef builder;
+    LLVMTargetMachineRef machine; ///< NULL until llvm_job_target_*
+    char error[512];              ///< the first error that LLVM reported, or ""
+} llvm_job;
+
+/// Runs fn(ctx) and returns its result. If LLVM gives up in it, reports that through `d` and
+/// returns false; LLVM's objects are then lost, and every later call is refused.
+bool llvm_guard(diag *d, bool (*fn)(void *), void *ctx);
+
+void llvm_job_open(llvm_job *j);
+/// Frees all that is set. Not after llvm_guard has caught LLVM giving up.
+void llvm_job_close(llvm_job *j);
+/// Sets module and machine to an NVIDIA architecture ("sm_90") and a PTX version (78).
+bool llvm_job_target_nvptx(llvm_job *j, const char *arch, unsigned ptx_version);
+/// Verifies the module; a failure is a bug of the emitter, told in j->error.
+bool llvm_job_verify(llvm_job *j);
+bool llvm_job_run_passes(llvm_job *j, const char *pipeline);
+/// Machine code as text or object; the caller disposes of *out.
+bool llvm_job_emit(llvm_job *j, LLVMCodeGenFileType type, LLVMMemoryBufferRef *out);
+/// The module as text, in the arena.
+sv llvm_job_print(llvm_job *j, arena *a);
+/// The newest PTX version that this LLVM writes: 90 for 9.0.
+unsigned llvm_newest_ptx(void);
+unsigned llvm_major_version(void);
+
+#endif
