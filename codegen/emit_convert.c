@@ -267,6 +267,8 @@ void emit_broadcast_to_copies(emitter *e, const ir_op *op, const layout *l, LLVM
     }
     layout_replication copies = layout_get_replication(l);
     if (!copies_are_plain(l, copies)) {
+        if (!smem_fits(e, op, emit_atomic_scratch_bytes(op)))
+            return;
         layout unique = layout_drop_register_copies(l);
         LLVMValueRef *originals = match_registers(e, l, &unique, regs);
         originals = through_shared(e, &unique, &unique, originals, elem, smem_offset(e->smem, op));
