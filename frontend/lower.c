@@ -9,6 +9,7 @@
 enum {
     MAX_NESTING = 600,       ///< of expressions, blocks and calls inside each other
     MAX_STATEMENTS = 200000, ///< lowered in one kernel, inlined and unrolled ones included
+    MAX_CALL_NOTES = 6,      ///< of a chain of calls, innermost first; the outermost is shown, too
 };
 
 // --- errors and limits
@@ -28,8 +29,9 @@ value lower_error(lowering *lo, src_range at, const char *fmt, ...) {
     strbuf_vprintf(&text, fmt, args);
     va_end(args);
     diag_error(lo->diag, lower_place(lo, at), "%s", text.data);
+    unsigned notes = 0;
     for (const call_frame *f = lo->frames; f && f->call.file; f = f->parent)
-        if (!f->module->is_library)
+        if (!f->module->is_library && (++notes <= MAX_CALL_NOTES || !f->parent->call.file))
             diag_note(lo->diag, f->call, "in the call of '%" SV_FMT "' here", SV_ARG(f->func->name));
     return value_poison();
 }

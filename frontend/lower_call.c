@@ -2,6 +2,7 @@
 // parameters become names of a new scope, its body is lowered in place, and what it returns is the
 // value of the call. Compile-time arguments stay compile-time ones inside.
 #include "frontend/scope.h"
+#include "frontend/semantics.h"
 
 enum { MAX_CALLS = 64 };
 
@@ -12,10 +13,6 @@ static int find_param(const ast_func *f, sv name) {
         if (sv_equal(f->params[i].name, name) && !f->params[i].is_vararg && !f->params[i].is_kwarg)
             return (int)i;
     return -1;
-}
-
-static src_range place_of(const value *v, src_range otherwise) {
-    return v->range.file ? v->range : otherwise;
 }
 
 /// Places positional arguments; `self` of a method call comes first.
@@ -45,7 +42,7 @@ static bool bind_positional(lowering *lo, const value *callee, const call_args *
         }
     }
     if (next < total)
-        lower_error(lo, place_of(&all[next], args->range),
+        lower_error(lo, value_place(&all[next], args->range),
                     "%" SV_FMT "() takes %u argument%s but %u were given", SV_ARG(f->name), accepted,
                     accepted == 1 ? "" : "s", total);
     return next == total;
@@ -55,7 +52,7 @@ static bool bind_keywords(lowering *lo, const ast_func *f, const call_args *args
                           bool *is_bound) {
     for (uint32_t k = 0; k < args->num_keywords; k++) {
         sv name = args->keyword_names[k];
-        src_range place = place_of(&args->keywords[k], args->range);
+        src_range place = value_place(&args->keywords[k], args->range);
         int i = find_param(f, name);
         if (i < 0) {
             lower_error(lo, place, "%" SV_FMT "() has no parameter '%" SV_FMT "'", SV_ARG(f->name),
@@ -73,8 +70,21 @@ static bool bind_keywords(lowering *lo, const ast_func *f, const call_args *args
     return true;
 }
 
-/// Binds every parameter in the new scope, which is the current one: defaults see its module.
-static bool bind_params(lowering *lo, const value *callee, const call_args *args, scope *s) {
+/// A parameter's default, which sees the names of the function's file.
+static value lower_default(lowering *lo, const ast_param *p, scope *s, call_frame *frame) {
+    scope *saved_scope = lo->scope;
+    call_frame *saved_frame = lo->frames;
+    lo->scope = s;
+    lo->frames = frame;
+    value v = lower_expr(lo, p->default_value);
+    lo->frames = saved_frame;
+    lo->scope = saved_scope;
+    return v;
+}
+
+/// Binds every parameter in the new scope. Mistakes are the caller's.
+static bool bind_params(lowering *lo, const value *callee, const call_args *args, scope *s,
+                        call_frame *frame) {
     const ast_func *f = callee->func;
     value *bound = ARENA_ARRAY(lo->arena, value, f->num_params + 1);
     bool *is_bound = ARENA_ARRAY(lo->arena, bool, f->num_params + 1);
@@ -93,12 +103,12 @@ static bool bind_params(lowering *lo, const value *callee, const call_args *args
             return false;
         }
         if (!is_bound[i])
-            bound[i] = lower_expr(lo, p->default_value);
+            bound[i] = lower_default(lo, p, s, frame);
         if (bound[i].kind == VALUE_POISON)
             return false;
         if (bound[i].kind == VALUE_IR &&
             annotation_read(s->module, p->annotation).kind == ANNOTATION_CONSTEXPR) {
-            lower_error(lo, place_of(&bound[i], args->range),
+            lower_error(lo, value_place(&bound[i], args->range),
                         "'%" SV_FMT "' of %" SV_FMT "() is constexpr, and this value is known only "
                         "at run time (%s)",
                         SV_ARG(p->name), SV_ARG(f->name), value_describe(lo->arena, &bound[i]));
@@ -148,16 +158,16 @@ value lower_inline(lowering *lo, const value *callee, const call_args *args) {
     frame.is_tail = true;
     if (m->is_library)
         frame.user_range = caller->module->is_library ? caller->user_range : args->range;
-    lo->scope = &names;
-    lo->frames = &frame;
     value result = value_poison();
-    if (lower_descend(lo, args->range) && bind_params(lo, callee, args, &names)) {
+    if (lower_descend(lo, args->range) && bind_params(lo, callee, args, &names, &frame)) {
+        lo->scope = &names;
+        lo->frames = &frame;
         flow how = lower_block(lo, callee->func->body.data, callee->func->body.len);
         result = take_result(lo, callee->func, how);
+        lo->frames = caller;
+        lo->scope = saved_scope;
     }
     lo->depth--;
-    lo->frames = caller;
-    lo->scope = saved_scope;
     lower_set_range(lo, args->range);
     return result;
 }

@@ -232,12 +232,15 @@ static ir_value *next_result(void *ctx, ir_value *leaf) {
     return *(*next)++;
 }
 
-/// Whether `returned` is known after both arms; if not, one more leaf carries it.
+/// Whether `returned` is known after both arms; if not, one more leaf carries it (unless nothing
+/// follows that could ask).
 static flow merge_flow(merge *m) {
     lowering *lo = m->lo;
     flow how[2] = {m->fork->arms[0].flow, m->fork->arms[1].flow};
     if (how[0] == how[1] && how[0] != FLOW_MAYBE)
         return how[0];
+    if (m->fork->ends_function)
+        return FLOW_MAYBE;
     ir_value *from[2];
     uint32_t slot = scope_slot(lo->scope, SCOPE_RETURNED);
     for (unsigned arm = 0; arm < 2; arm++) {

@@ -5,6 +5,7 @@
 // made a run-time one before the loop. static_range has no region at all: its body is lowered
 // once per iteration.
 #include "frontend/scope.h"
+#include "frontend/semantics.h"
 
 enum { MAX_UNROLLED = 100000 };
 
@@ -22,6 +23,7 @@ typedef struct carried {
     carry_kind kind;
     value tree;           ///< its value before the loop
     const binding *after; ///< of CARRY_UNKNOWN: the binding at the end of the body
+    bool is_wrong;        ///< an error was reported
 } carried;
 
 typedef VEC(ir_value *) ir_values;
@@ -189,8 +191,11 @@ static bool match_trees(loop *l, const value *before, const value *now, ir_value
     return !before->self || match_trees(l, before->self, now->self, out);
 }
 
-static void report_change(loop *l, const carried *c, const binding *now) {
+static void report_change(loop *l, carried *c, const binding *now) {
     lowering *lo = l->lo;
+    if (c->is_wrong)
+        return;
+    c->is_wrong = true;
     sv name = lo->scope->names[c->slot];
     const char *from = value_describe(lo->arena, &c->tree);
     lower_error(lo, now->where,
@@ -254,6 +259,9 @@ static void bind_after(loop *l, ir_op *op, scope_state end, const ast_expr *targ
     lowering *lo = l->lo;
     scope_restore(lo->scope, l->start);
     bind_carried(l, op->results);
+    for (uint32_t i = 0; i < l->vars.len; i++)
+        if (l->vars.data[i].is_wrong)
+            scope_bind(lo->scope, l->vars.data[i].slot, BINDING_VALUE, value_poison(), l->range);
     for (uint32_t slot = 0; slot < end.len; slot++) {
         const binding *b = end.slots[slot];
         sv name = lo->scope->names[slot];
@@ -308,43 +316,40 @@ static void lower_body(lowering *lo, const ast_stmt *s) {
 
 // --- for
 
+/// The type of one bound of a range: an integer scalar, or an error. DT_VOID after one.
+static dtype bound_type(lowering *lo, const value *v, const char *role, src_range range) {
+    if (v->kind == VALUE_INT || v->kind == VALUE_BOOL)
+        return sem_literal_type(v);
+    if (v->kind == VALUE_IR && v->ir->type.rank == 0 && dtype_is_int(v->ir->type.elem))
+        return v->ir->type.elem;
+    if (v->kind != VALUE_POISON)
+        lower_error(lo, value_place(v, range), "the %s of range() must be an integer, got %s", role,
+                    value_describe(lo->arena, v));
+    return DT_VOID;
+}
+
 /// Bounds and step of a run-time loop, converted to the type of its variable.
 static bool read_bounds(lowering *lo, const value *range, ir_value *out[3]) {
     static const char *const roles[] = {"start", "end", "step"};
-    value bounds[3];
+    dtype type = DT_VOID;
     for (unsigned i = 0; i < 3; i++) {
-        const value *v = &range->items[i];
-        if (v->kind == VALUE_POISON)
+        dtype t = bound_type(lo, &range->items[i], roles[i], range->range);
+        if (t == DT_VOID)
             return false;
-        bool is_int = v->kind == VALUE_INT || v->kind == VALUE_BOOL ||
-                      (v->kind == VALUE_IR && v->ir->type.rank == 0 && dtype_is_int(v->ir->type.elem));
-        if (!is_int) {
-            lower_error(lo, v->range.file ? v->range : range->range,
-                        "the %s of range() must be an integer, got %s", roles[i],
-                        value_describe(lo->arena, v));
-            return false;
-        }
-        bounds[i] = sem_materialize(lo, *v, v->range);
-        if (bounds[i].kind != VALUE_IR)
-            return false;
+        type = i == 0 ? t : promote_binary(AST_ADD, type, false, t, false);
     }
-    dtype type = bounds[0].ir->type.elem;
-    for (unsigned i = 1; i < 3; i++)
-        type = promote_binary(AST_ADD, type, false, bounds[i].ir->type.elem, false);
     if (type == DT_I1)
         type = DT_I32;
     const value *step = &range->items[2];
     if (step->kind == VALUE_INT && step->i < 0 && !step->is_unsigned && !dtype_is_signed(type)) {
-        lower_error(lo, step->range.file ? step->range : range->range,
+        lower_error(lo, value_place(step, range->range),
                     "a negative step needs signed bounds, got %s", dtype_name(type));
         return false;
     }
     for (unsigned i = 0; i < 3; i++) {
         const value *v = &range->items[i];
-        if (v->kind == VALUE_INT || v->kind == VALUE_BOOL)
-            out[i] = ir_const_int(&lo->b, ir_scalar_type(type), v->i);
-        else
-            out[i] = ir_cast(&lo->b, bounds[i].ir, type);
+        out[i] = v->kind == VALUE_IR ? ir_cast(&lo->b, v->ir, type)
+                                     : sem_constant(lo, v, ir_scalar_type(type));
     }
     return true;
 }
@@ -395,7 +400,7 @@ static flow lower_static_for(lowering *lo, const ast_stmt *s, const value *range
         if (v->kind == VALUE_POISON)
             return FLOW_NEXT;
         if ((v->kind != VALUE_INT && v->kind != VALUE_BOOL) || v->is_unsigned) {
-            lower_error(lo, v->range.file ? v->range : range->range,
+            lower_error(lo, value_place(v, range->range),
                         "static_range() needs integers known at compile time, got %s",
                         value_describe(lo->arena, v));
             return FLOW_NEXT;
@@ -410,6 +415,8 @@ static flow lower_static_for(lowering *lo, const ast_stmt *s, const value *range
     flow how = FLOW_NEXT;
     __int128 i = bounds[0];
     for (; how == FLOW_NEXT && (bounds[2] > 0 ? i < bounds[1] : i > bounds[1]); i += bounds[2]) {
+        if (!lower_count(lo, s->range))
+            break;
         if (++lo->unrolled > MAX_UNROLLED) {
             lower_error(lo, s->range, "static loops unroll to more than %d iterations; use range()",
                         MAX_UNROLLED);
@@ -446,7 +453,7 @@ flow lower_for(lowering *lo, const ast_stmt *s) {
     }
     const value *step = &range.items[2];
     if (step->kind == VALUE_INT && step->i == 0) {
-        lower_error(lo, step->range.file ? step->range : s->value->range,
+        lower_error(lo, value_place(step, s->value->range),
                     "the step of a range must not be 0");
         return FLOW_NEXT;
     }

@@ -181,7 +181,7 @@ static void refuse(lowering *lo, const ast_stmt *s) {
     for (size_t i = 0; i < sizeof advice / sizeof *advice; i++)
         if (sv_is(name, advice[i].name))
             instead = advice[i].instead;
-    lower_error(lo, s->range, "'%" SV_FMT "' is not supported in a function%s", SV_ARG(name),
+    lower_error(lo, s->range, "'%" SV_FMT "' is not supported%s", SV_ARG(name),
                 instead);
 }
 

@@ -36,7 +36,7 @@ static annotation pointer_to(annotation element, bool is_const) {
     if (element.kind == ANNOTATION_TYPE && ir_is_pointer(element.type))
         return invalid("pointers to pointers are not supported; load an i64 and cast it");
     if (element.kind != ANNOTATION_TYPE)
-        return invalid("a pointer needs an element type, as in *fp32");
+        return invalid("a pointer needs the name of an element type, as in *fp32");
     return annotation_of_type(ir_pointer_type(element.type.elem, is_const));
 }
 
@@ -275,12 +275,7 @@ void program_read_params(fe_program *p, const fe_module *m, fe_kernel *k) {
     const ast_func *f = k->func;
     k->num_params = f->num_params;
     k->params = ARENA_ARRAY(p->arena, fe_param, f->num_params + 1);
-    for (uint32_t i = 0; i < f->num_params; i++) {
+    for (uint32_t i = 0; i < f->num_params; i++)
         read_param(p, m, &f->params[i], &k->params[i]);
-        for (uint32_t j = 0; j < i; j++)
-            if (sv_equal(f->params[i].name, f->params[j].name))
-                diag_error(p->diag, f->params[i].range, "two parameters are called '%" SV_FMT "'",
-                           SV_ARG(f->params[i].name));
-    }
     read_do_not_specialize(f, k);
 }
