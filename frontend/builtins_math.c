@@ -95,8 +95,8 @@ static value float_quotient(lowering *lo, const char *what, value *args, bool pr
     if (!sem_unify(lo, AST_DIV, what, &args[0], &args[1], false, range))
         return value_poison();
     dtype t = value_elem(&args[0]), compute = sem_compute_type(t);
-    ir_value *y = ir_binary(&lo->b, OP_DIV, ir_cast(&lo->b, args[0].ir, compute),
-                            ir_cast(&lo->b, args[1].ir, compute));
+    ir_value *a = ir_cast(&lo->b, args[0].ir, compute), *b = ir_cast(&lo->b, args[1].ir, compute);
+    ir_value *y = ir_binary(&lo->b, OP_DIV, a, b);
     if (precise)
         ir_set_flag(y->def, ATTR_PRECISE);
     return value_ir(ir_cast(&lo->b, y, t));
@@ -162,8 +162,8 @@ value build_extremum(lowering *lo, bool is_max, value x, value y, bool nan_wins,
         return value_ir(ir_binary(&lo->b, is_max ? OP_OR : OP_AND, x.ir, y.ir));
     bool fp8 = dtype_is_float(t) && dtype_bits(t) == 8;
     dtype compute = fp8 ? DT_FP32 : t;
-    ir_value *v = ir_binary(&lo->b, is_max ? OP_MAX : OP_MIN, ir_cast(&lo->b, x.ir, compute),
-                            ir_cast(&lo->b, y.ir, compute));
+    ir_value *a = ir_cast(&lo->b, x.ir, compute), *b = ir_cast(&lo->b, y.ir, compute);
+    ir_value *v = ir_binary(&lo->b, is_max ? OP_MAX : OP_MIN, a, b);
     if (nan_wins && dtype_is_float(t))
         ir_set_str(v->def, ATTR_NAN, SV("all"));
     return value_ir(ir_cast(&lo->b, v, t));

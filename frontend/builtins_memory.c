@@ -195,19 +195,19 @@ static value float_extremum(lowering *lo, bool is_max, ir_value *ptr, ir_value *
     ir_value *negative = ir_binary(&lo->b, OP_XOR, positive, all);
     ir_value *first = mask ? ir_binary(&lo->b, OP_AND, mask, positive) : positive;
     ir_value *second = mask ? ir_binary(&lo->b, OP_AND, mask, negative) : negative;
-    ir_value *old_positive =
-        rmw(lo, is_max ? "max" : "min", bitcast(lo, ptr, ir_pointer_type(as_signed, false)), bits,
-            first, order, range);
-    ir_value *old_negative =
-        !old_positive ? NULL
-                      : rmw(lo, is_max ? "min" : "max",
-                            bitcast(lo, ptr, ir_pointer_type(as_unsigned, false)),
-                            bitcast(lo, bits, ir_scalar_type(as_unsigned)), second, order, range);
+    ir_value *pun = bitcast(lo, ptr, ir_pointer_type(as_signed, false));
+    ir_value *old_positive = rmw(lo, is_max ? "max" : "min", pun, bits, first, order, range);
+    if (!old_positive)
+        return value_poison();
+    pun = bitcast(lo, ptr, ir_pointer_type(as_unsigned, false));
+    bits = bitcast(lo, bits, ir_scalar_type(as_unsigned));
+    ir_value *old_negative = rmw(lo, is_max ? "min" : "max", pun, bits, second, order, range);
     if (!old_negative)
         return value_poison();
     ir_type elem = ir_element_type(val->type);
-    return value_ir(ir_select(&lo->b, positive, bitcast(lo, old_positive, elem),
-                              bitcast(lo, old_negative, elem)));
+    old_positive = bitcast(lo, old_positive, elem);
+    old_negative = bitcast(lo, old_negative, elem);
+    return value_ir(ir_select(&lo->b, positive, old_positive, old_negative));
 }
 
 /// args: pointer, val, mask, sem, scope.

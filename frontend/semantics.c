@@ -23,12 +23,11 @@ value sem_mismatch(lowering *lo, src_range range, const value *x, const value *y
     strbuf_vprintf(&text, fmt, args);
     va_end(args);
     lower_error(lo, range, "%s", text.data);
-    if (lo->frames && lo->frames->user_range.file) // in the library: the user sees the call only
-        return value_poison();
+    uint32_t file = lower_place(lo, range).file;
     const value *sides[2] = {x, y};
     for (int i = 0; i < 2; i++) {
         const value *v = sides[i];
-        if (!v || !v->range.file)
+        if (!v || v->range.file != file) // a side may be in the library, which users do not see
             continue;
         diag_label(lo->diag, v->range, "%s", sem_describe(lo, v));
         if (v->kind == VALUE_IR && v->defined.file && v->ir->name.len)
@@ -173,6 +172,9 @@ bool sem_unify(lowering *lo, ast_op op, const char *what, value *x, value *y, bo
     if ((x_weak && !sem_check_fits(lo, x, type, range)) ||
         (y_weak && !sem_check_fits(lo, y, type, range)))
         return false;
+    tile_shape shape; // checked before any conversion: messages show what was written
+    if (x->kind == VALUE_IR && y->kind == VALUE_IR && !sem_check_broadcast(lo, x, y, &shape, range))
+        return false;
     if (strong_literals) {
         *x = round_literal(*x);
         *y = round_literal(*y);
@@ -251,8 +253,8 @@ value sem_binary(lowering *lo, ast_op op, value x, value y, src_range range) {
     dtype type = value_elem(&x);
     if (!dtype_is_float(type) || dtype_bits(type) > 8)
         return value_ir(ir_binary(&lo->b, binary_opcodes[op], x.ir, y.ir));
-    ir_value *wide = ir_binary(&lo->b, binary_opcodes[op], ir_cast(&lo->b, x.ir, DT_FP32),
-                               ir_cast(&lo->b, y.ir, DT_FP32));
+    ir_value *wide_x = ir_cast(&lo->b, x.ir, DT_FP32), *wide_y = ir_cast(&lo->b, y.ir, DT_FP32);
+    ir_value *wide = ir_binary(&lo->b, binary_opcodes[op], wide_x, wide_y);
     return value_ir(ir_cast(&lo->b, wide, type));
 }
 

@@ -60,6 +60,9 @@ dtype sem_compute_type(dtype t);
 
 /// Reads a shape from a tuple, a list or one integer: compile-time powers of two, within limits.
 bool sem_read_shape(lowering *lo, const value *v, tile_shape *out, src_range range);
+/// The shape that two run-time values broadcast to; false after an error with both types.
+bool sem_check_broadcast(lowering *lo, const value *x, const value *y, tile_shape *shape,
+                         src_range range);
 /// Checks powers of two, rank and number of elements.
 bool sem_check_shape(lowering *lo, const tile_shape *s, src_range range);
 /// "tile<4x8>" without an element: "(4, 8)".

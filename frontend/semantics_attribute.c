@@ -113,13 +113,37 @@ static value attribute_of_tile(lowering *lo, const value *x, sv name, src_range 
                        SV_ARG(name), builtin_suggest(lo, SV("tl"), name));
 }
 
+// --- modules
+
+static value member_of_module(lowering *lo, sv module, sv name, src_range range) {
+    sv sub = program_triton_submodule(module, name);
+    if (sub.len)
+        return (value){.kind = VALUE_MODULE, .range = range, .str = sub};
+    if (sv_is(module, "tl") && sv_is(name, "PropagateNan"))
+        return (value){.kind = VALUE_MODULE, .range = range, .str = SV("tl.PropagateNan")};
+    if (sv_is(module, "tl.PropagateNan") && (sv_is(name, "NONE") || sv_is(name, "ALL")))
+        return value_int(sv_is(name, "ALL") ? 0xffff : 0);
+    bool refused;
+    const builtin *bi = builtin_find(module, name, &refused);
+    if (bi)
+        return (value){.kind = VALUE_BUILTIN, .range = range, .builtin = bi};
+    if (refused)
+        return lower_error(lo, range, "'%" SV_FMT ".%" SV_FMT "' is not supported yet",
+                           SV_ARG(module), SV_ARG(name));
+    dtype t = sv_is(module, "tl") ? dtype_from_name(name) : DT_VOID;
+    if (t != DT_VOID && t != DT_PTR)
+        return value_dtype(ir_scalar_type(t));
+    return lower_error(lo, range, "'%" SV_FMT "' has no member '%" SV_FMT "'%s", SV_ARG(module),
+                       SV_ARG(name), builtin_suggest(lo, module, name));
+}
+
 value sem_attribute(lowering *lo, value x, sv name, src_range range) {
     value out;
     switch (x.kind) {
     case VALUE_POISON:
         return x;
     case VALUE_MODULE:
-        return lower_module_member(lo, x.str, name, range);
+        return member_of_module(lo, x.str, name, range);
     case VALUE_DTYPE:
         return attribute_of_dtype(lo, &x, name, range);
     case VALUE_IR:

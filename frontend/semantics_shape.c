@@ -92,6 +92,24 @@ bool sem_read_axis(lowering *lo, const value *v, unsigned rank, unsigned *axis, 
 
 // --- changing shapes
 
+/// The element of a tile of one, as a scalar: a reduction that never combines.
+static ir_value *only_element(lowering *lo, ir_value *x) {
+    if (x->type.rank != 1)
+        x = ir_reshape(&lo->b, x, (uint32_t[]){1}, 1);
+    ir_type scalar = ir_element_type(x->type);
+    ir_op *op = ir_create(&lo->b, OP_REDUCE, &x, 1, &scalar, 1);
+    ir_set_int(op, ATTR_AXIS, 0);
+    ir_block *body = ir_block_create(lo->func, op);
+    op->regions[0] = body;
+    ir_value *first = ir_add_block_arg(body, scalar, (sv){0});
+    ir_add_block_arg(body, scalar, (sv){0});
+    ir_builder inside = lo->b;
+    inside.block = body;
+    inside.before = NULL;
+    ir_yield(&inside, &first, 1);
+    return op->results[0];
+}
+
 ir_value *sem_reshape(lowering *lo, ir_value *x, const tile_shape *shape) {
     tile_shape from = sem_shape_of(x);
     if (from.rank == shape->rank &&
@@ -99,6 +117,8 @@ ir_value *sem_reshape(lowering *lo, ir_value *x, const tile_shape *shape) {
         return x;
     if (from.rank == 0)
         return ir_splat(&lo->b, x, shape->dims, shape->rank);
+    if (shape->rank == 0)
+        return only_element(lo, x);
     return ir_reshape(&lo->b, x, shape->dims, shape->rank);
 }
 
@@ -142,18 +162,22 @@ static ir_value *broadcast_ir(lowering *lo, ir_value *x, const tile_shape *to) {
     return ir_broadcast(&lo->b, x, to->dims);
 }
 
+bool sem_check_broadcast(lowering *lo, const value *x, const value *y, tile_shape *shape,
+                         src_range range) {
+    if (common_shape(x->ir, y->ir, shape))
+        return sem_check_shape(lo, shape, range);
+    sem_mismatch(lo, range, x, y, "cannot broadcast %s with %s", sem_describe(lo, x),
+                 sem_describe(lo, y));
+    return false;
+}
+
 bool sem_broadcast_pair(lowering *lo, value *x, value *y, src_range range) {
     tile_shape shape;
     if (value_is_poison(x) || value_is_poison(y))
         return false;
     if (ir_shape_equal(x->ir->type, y->ir->type))
         return true;
-    if (!common_shape(x->ir, y->ir, &shape)) {
-        sem_mismatch(lo, range, x, y, "cannot broadcast %s with %s", sem_describe(lo, x),
-                     sem_describe(lo, y));
-        return false;
-    }
-    if (!sem_check_shape(lo, &shape, range))
+    if (!sem_check_broadcast(lo, x, y, &shape, range))
         return false;
     x->ir = broadcast_ir(lo, x->ir, &shape);
     y->ir = broadcast_ir(lo, y->ir, &shape);
