@@ -1,7 +1,8 @@
 // Layout assignment: every tile value gets a layout, and where a user needs another one the value
 // is made again, if that is cheap, or converted. This file decides; its order of deciding is
 //   1. what the accesses want (pass_layout_anchor.c);
-//   2. forward: values take the layout of what they are computed from;
+//   2. forward: values take the layout of what they are computed from (where operands differ, the
+//      one that the store further down wants);
 //   3. backward: values that nothing has decided take the layout their users want;
 //   2 and 3 again, until nothing changes; then a default for one that is left, and so on.
 // A value is decided once, so this ends. Index arithmetic (VALUE_REMADE) and views have no say:
@@ -135,6 +136,22 @@ const layout *layout_of_operand(layout_plan *p, const ir_op *op, uint32_t i, con
     return ir_intern_layout(p->func, &l);
 }
 
+/// Carries what stores want up to the values they are computed from, as far as no reduction or
+/// loop lies between.
+static void set_wants(layout_plan *p) {
+    for (uint32_t o = p->num_ops; o-- > 0;) {
+        const ir_op *op = p->ops[o];
+        bool passes_on = ir_has_trait(op, ELEMENTWISE) || is_view_op(op);
+        const layout *result = passes_on ? p->want[op->results[0]->id] : NULL;
+        for (uint32_t i = 0; i < op->num_operands; i++) {
+            const ir_value *x = op->operands[i];
+            bool asks = op->opcode == OP_STORE ? p->op_layout[o] != NULL : result != NULL;
+            if (asks && x && p->kind[x->id] >= VALUE_VIEW && !p->want[x->id])
+                p->want[x->id] = layout_of_operand(p, op, i, result);
+        }
+    }
+}
+
 // --- deciding
 
 static void decide(layout_plan *p, const ir_value *v, const layout *l) {
@@ -197,18 +214,20 @@ static void decide_reduce(layout_plan *p, const ir_op *op, bool settle) {
             decide(p, op->results[i], ir_intern_layout(p->func, &result));
 }
 
-/// A computed operand has more say than a view of one, which is as easily had in another layout.
+/// The layout of an operand: the one that the store further down wants, if there is a choice, else
+/// of a computed one, before that of a view, which is as easily had in another layout.
 static const layout *inherited(const layout_plan *p, const ir_op *op) {
-    const layout *from_view = NULL;
+    const layout *computed = NULL, *viewed = NULL;
     for (uint32_t i = 0; i < op->num_operands; i++) {
         const ir_value *x = op->operands[i];
         const layout *l = p->layout[x->id];
-        if (l && p->kind[x->id] == VALUE_NATIVE)
+        if (l && l == p->want[op->results[0]->id])
             return l;
-        if (l && !from_view)
-            from_view = l;
+        const layout **first = p->kind[x->id] == VALUE_NATIVE ? &computed : &viewed;
+        if (!*first)
+            *first = l;
     }
-    return from_view;
+    return computed ? computed : viewed;
 }
 
 static const layout *layout_of_view(layout_plan *p, const ir_op *op) {
@@ -356,6 +375,7 @@ bool pass_layout(ir_func *f) {
     p.ops = ARENA_ARRAY(a, ir_op *, f->num_ops);
     p.kind = ARENA_ARRAY(a, value_kind, f->num_values);
     p.layout = ARENA_ARRAY(a, const layout *, f->num_values);
+    p.want = ARENA_ARRAY(a, const layout *, f->num_values);
     p.reduced = ARENA_ARRAY(a, unsigned, f->num_values);
     p.feeds_more = ARENA_ARRAY(a, bool, f->num_values);
     p.op_layout = ARENA_ARRAY(a, const layout *, f->num_ops);
@@ -366,6 +386,7 @@ bool pass_layout(ir_func *f) {
     set_kinds(&p);
     set_feeds_more(&p);
     anchor_find(&p);
+    set_wants(&p);
     decide_all(&p);
     anchor_mark_used_hints(&p);
     layout_rewrite(&p);

@@ -34,6 +34,7 @@ typedef struct layout_plan {
     uint32_t num_ops;
     value_kind *kind;         ///< by value
     const layout **layout;    ///< by value: native ones have one in the end; a view's is a preference
+    const layout **want;      ///< by value: what the store wants that it is computed for
     unsigned *reduced;        ///< by value: the dimensions along which something made of it is reduced
     bool *feeds_more;         ///< by value: used by something else than (a chain to) a broadcast
     const layout **op_layout; ///< by op: what an access, a reduction or an assertion works in

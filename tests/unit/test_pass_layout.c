@@ -200,6 +200,21 @@ static void test_transpose(void **state) {
     assert_ptr_equal(layout_of(f, "t"), f->body->last->prev->operands[0]->layout);
 }
 
+static void test_a_sum_lies_as_its_store_wants(void **state) {
+    // One operand of the sum was loaded transposed: it alone is converted.
+    static const char body[] = POINTERS("p", "x", "64", "64") POINTERS("q", "y", "64", "64")
+        "%pt: tile<64x64x*fp32> = permute %p {order = [1, 0]}\n"
+        "%v: tile<64x64xfp32> = load %pt\n"
+        "%w: tile<64x64xfp32> = load %q\n"
+        "%z: tile<64x64xfp32> = add %v, %w\n"
+        "store %q, %z\n";
+    ir_func *f = run(*state, 4, body);
+    assert_int_equal(converts(f), 1);
+    assert_ptr_equal(layout_of(f, "z"), layout_of(f, "w"));
+    expect(*state, f, "v",
+           "reg = [64, 128, 8, 16, 32], lane = [256, 512, 1024, 2048, 1], warp = [2, 4]");
+}
+
 static void test_carried_sum_takes_the_loads_layout(void **state) {
     static const char body[] = LINE("p", "x", "fp32", "512")
         "%zero: tile<512xfp32> = const {value = 0.0}\n"
@@ -497,6 +512,7 @@ int main(void) {
         TEST(test_short_rows),
         TEST(test_column_sums),
         TEST(test_transpose),
+        TEST(test_a_sum_lies_as_its_store_wants),
         TEST(test_carried_sum_takes_the_loads_layout),
         TEST(test_broadcast_loads_are_made_in_slices),
         TEST(test_a_line_that_is_used_twice_is_converted),
