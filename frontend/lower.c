@@ -9,6 +9,7 @@
 enum {
     MAX_NESTING = 600,       ///< of expressions, blocks and calls inside each other
     MAX_STATEMENTS = 200000, ///< lowered in one kernel, inlined and unrolled ones included
+    MAX_REGIONS = 150,       ///< run-time branches and loops inside each other
     MAX_CALL_NOTES = 6,      ///< of a chain of calls, innermost first; the outermost is shown, too
 };
 
@@ -43,6 +44,13 @@ bool lower_descend(lowering *lo, src_range range) {
         lower_error(lo, range, "this is nested too deeply");
     lower_stop(lo);
     return false;
+}
+
+void lower_open_region(lowering *lo, src_range range) {
+    if (++lo->regions != MAX_REGIONS)
+        return;
+    lower_error(lo, range, "branches and loops are nested more than %d deep", MAX_REGIONS);
+    lower_stop(lo);
 }
 
 bool lower_count(lowering *lo, src_range range) {

@@ -16,6 +16,7 @@ typedef struct lowering {
     struct scope *scope;       ///< names of the function being lowered (lower.c)
     struct call_frame *frames; ///< chain of helpers being inlined, innermost first (lower.c)
     unsigned depth;            ///< nesting of expressions, statements and calls, limited
+    unsigned regions;          ///< run-time branches and loops that are open, limited
     uint64_t unrolled;         ///< iterations of static loops so far, limited
     uint64_t statements;       ///< statements lowered so far, inlined ones included, limited
 } lowering;

@@ -261,6 +261,7 @@ void fork_begin(lowering *lo, fork *f, ir_value *cond, src_range range) {
     const ir_op *parent = lo->b.block->parent;
     f->by_select = parent && parent->opcode == OP_REDUCE;
     lo->frames->regions++;
+    lower_open_region(lo, range);
 }
 
 void fork_enter(lowering *lo, fork *f, unsigned arm) {
@@ -316,6 +317,7 @@ flow fork_join(lowering *lo, fork *f) {
         }
     }
     lo->frames->regions--;
+    lo->regions--;
     return how;
 }
 

@@ -309,7 +309,9 @@ static void lower_body(lowering *lo, const ast_stmt *s) {
     bool was_tail = lo->frames->is_tail;
     lo->frames->is_tail = false;
     lo->frames->runtime_loops++;
+    lower_open_region(lo, s->range);
     lower_block(lo, s->body.data, s->body.len);
+    lo->regions--;
     lo->frames->runtime_loops--;
     lo->frames->is_tail = was_tail;
 }

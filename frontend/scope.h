@@ -134,6 +134,8 @@ ir_value *lower_dummy(lowering *lo, ir_type type);
 src_range lower_place(const lowering *lo, src_range range);
 /// One step deeper, or an error; to be matched by `lo->depth--` in either case.
 bool lower_descend(lowering *lo, src_range range);
+/// One region deeper in the IR; reports when they are nested too deeply. Matched by lo->regions--.
+void lower_open_region(lowering *lo, src_range range);
 /// Counts a statement or call; false, once after an error, when the kernel has become too large.
 bool lower_count(lowering *lo, src_range range);
 /// Ends the lowering: whatever is still to be lowered is skipped in silence.
