@@ -105,6 +105,7 @@ static bool native_stream(const tile_device *d, const tile_stream *stream, void 
 /// Checks a range of a buffer and the stream for a copy or fill.
 static tile_status check_range(const tile_buffer *b, size_t offset, size_t size,
                                const tile_stream *stream, void **out_stream, tile_error *error) {
+    *out_stream = NULL;
     if (!b)
         return null_argument(error, "the buffer");
     if (offset > b->size_bytes || size > b->size_bytes - offset)

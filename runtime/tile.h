@@ -99,7 +99,7 @@ TILE_API void tile_device_close(tile_device *device);
 
 typedef struct tile_device_info {
     char name[128];
-    char arch[16];                   ///< "sm_90"; "" on cpu
+    char arch[32];                   ///< "sm_90"; "" on cpu
     uint32_t num_sms;                ///< processors on cpu
     uint32_t max_threads_per_sm;
     uint32_t max_shared_bytes_per_block; ///< with opt-in

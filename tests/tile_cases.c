@@ -251,7 +251,7 @@ static void run_kernels(runner *r) {
     struct dirent **names;
     int n = scandir(path, &names, is_json, alphasort);
     for (int i = 0; i < n; i++) {
-        char name[256];
+        char name[200];
         snprintf(name, sizeof name, "%.*s", (int)strlen(names[i]->d_name) - 5, names[i]->d_name);
         free(names[i]);
         if (r->only && strcmp(name, r->only) != 0)
