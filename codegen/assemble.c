@@ -116,8 +116,8 @@ const char *cg_find_ptxas(arena *a, unsigned *version) {
     const char *path = getenv("TILE_PTXAS"), *home = getenv("CUDA_HOME");
     if (path && *path)
         path = access(path, X_OK) == 0 ? path : NULL; // asked for by name: no other will do
-    else if (!(home && *home && (path = if_runnable(a, sv_format(a, "%s/bin", home).data,
-                                                    strlen(home) + 4))) &&
+    else if (!(home && *home &&
+               (path = if_runnable(a, sv_format(a, "%s/bin", home).data, strlen(home) + 4))) &&
              !(path = search_path(a)))
         path = if_runnable(a, "/usr/local/cuda/bin", strlen("/usr/local/cuda/bin"));
     if (path && version) {
@@ -171,8 +171,8 @@ static bool assemble_in(arena *a, const char *dir, const char *ptxas, sv ptx, co
     const char *in = sv_format(a, "%s/kernel.ptx", dir).data;
     const char *out = sv_format(a, "%s/kernel.cubin", dir).data;
     const char *log_path = sv_format(a, "%s/log", dir).data;
-    const char *argv[] = {ptxas, "-v", sv_format(a, "-arch=%s", arch).data, in, "-o", out,
-                          line_info ? "--generate-line-info" : NULL, NULL};
+    const char *argv[] = {ptxas, "-v", sv_format(a, "-arch=%s", arch).data,       in,
+                          "-o",  out,  line_info ? "--generate-line-info" : NULL, NULL};
     if (!write_file(in, ptx))
         return fail(message, sv_format(a, "cannot write %s", in));
     int status = run_program(argv, log_path);

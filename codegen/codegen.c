@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <time.h>
 
-// Chosen by measurement (docs/codegen.md): the registers and, within a few instructions, the code of
-// O2 at a tenth of its time. What does not change moves out of grid-stride loops. There is no jump
-// threading: it would join the branches of equal masks and with that put an access's loads behind
-// another one's stores.
+// Chosen by measurement (docs/codegen.md): the registers and, within a few instructions, the code
+// of O2 at a tenth of its time. What does not change moves out of grid-stride loops. There is no
+// jump threading: it would join the branches of equal masks and with that put an access's loads
+// behind another one's stores.
 #define PASSES                                                                                     \
     "function(early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),early-cse,simplifycfg)"
 
@@ -19,18 +19,20 @@
 enum { KIB = 1024 };
 
 /// Ascending; --arch=native and the runtime pick the last row that the device is not older than.
+// clang-format off
 static const cg_arch archs[] = {
     // name, sm, least LLVM, least PTX, shared memory per block, threads per SM, clusters
-    {"sm_80", 80, 19, 70, 163 * KIB, 2048, false},
-    {"sm_86", 86, 19, 71, 99 * KIB, 1536, false},
-    {"sm_87", 87, 19, 74, 163 * KIB, 1536, false},
-    {"sm_89", 89, 19, 78, 99 * KIB, 1536, false},
-    {"sm_90", 90, 19, 78, 227 * KIB, 2048, true},
+    {"sm_80",   80, 19, 70, 163 * KIB, 2048, false},
+    {"sm_86",   86, 19, 71,  99 * KIB, 1536, false},
+    {"sm_87",   87, 19, 74, 163 * KIB, 1536, false},
+    {"sm_89",   89, 19, 78,  99 * KIB, 1536, false},
+    {"sm_90",   90, 19, 78, 227 * KIB, 2048, true},
     {"sm_100", 100, 20, 86, 227 * KIB, 2048, true},
     {"sm_103", 103, 21, 88, 227 * KIB, 2048, true},
-    {"sm_120", 120, 20, 87, 99 * KIB, 1536, true},
-    {"sm_121", 121, 21, 88, 99 * KIB, 1536, true},
+    {"sm_120", 120, 20, 87,  99 * KIB, 1536, true},
+    {"sm_121", 121, 21, 88,  99 * KIB, 1536, true},
 };
+// clang-format on
 
 enum { NUM_ARCHS = sizeof(archs) / sizeof(archs[0]) };
 
@@ -101,15 +103,41 @@ static bool check_options(diag *d, const cg_options *o) {
     return false;
 }
 
+/// The entry's name stands in the PTX as it is: it must be one there, and be the only one.
+static bool check_name(diag *d, const ir_func *f) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$";
+    bool ok = f->name.len > 0;
+    for (size_t i = 0; i < f->name.len && ok; i++) {
+        char c = f->name.data[i];
+        ok = c && (strchr(letters, c) || (i > 0 && c >= '0' && c <= '9'));
+    }
+    if (!ok) {
+        diag_error(d, f->range,
+                   "'%" SV_FMT "' cannot be the name of an entry in PTX: use ASCII "
+                   "letters, digits and '_'",
+                   SV_ARG(f->name));
+        return false;
+    }
+    for (const ir_func *other = f->module->first; other != f; other = other->next) {
+        if (sv_equal(other->name, f->name)) {
+            diag_error(d, f->range, "two entries are called '%" SV_FMT "'", SV_ARG(f->name));
+            return false;
+        }
+    }
+    return true;
+}
+
 /// What a kernel asks of the architecture.
 static bool check_kernel(diag *d, const cg_arch *arch, const ir_func *f, uint32_t shared_bytes) {
     if (f->num_ctas > 1) {
-        diag_error(d, f->range, "num_ctas = %u is not supported yet: clusters of blocks are to come",
+        diag_error(d, f->range,
+                   "num_ctas = %u is not supported yet: clusters of blocks are to come",
                    f->num_ctas);
         return false;
     }
     if (shared_bytes > arch->shared_bytes) {
-        diag_error(d, f->range, "'%" SV_FMT "' needs %u bytes of shared memory; %s has %u per block",
+        diag_error(d, f->range,
+                   "'%" SV_FMT "' needs %u bytes of shared memory; %s has %u per block",
                    SV_ARG(f->name), shared_bytes, arch->name, arch->shared_bytes);
         return false;
     }
@@ -133,12 +161,14 @@ static bool emit_functions(ptx_job *j) {
     uint32_t i = 0;
     for (ir_func *f = m->first; f; f = f->next, i++) {
         e.func = f;
-        if (!check_kernel(m->diag, j->options->arch, f, 0) || !emit_function(&e)) {
+        if (!check_name(m->diag, f) || !check_kernel(m->diag, j->options->arch, f, 0) ||
+            !emit_function(&e)) {
             ok = false;
             continue;
         }
         cg_kernel *k = &j->out->kernels[i];
-        *k = (cg_kernel){f->name, f->num_warps, f->num_ctas, smem_total_bytes(e.smem), f->num_params};
+        *k = (cg_kernel){f->name, f->num_warps, f->num_ctas, smem_total_bytes(e.smem),
+                         f->num_params};
         ok = check_kernel(m->diag, j->options->arch, f, k->shared_bytes) && ok;
     }
     nvptx_end_module(&e);
@@ -175,8 +205,9 @@ static void describe_param(strbuf *s, const ir_func *f, uint32_t i) {
 }
 
 static void describe_kernel(strbuf *s, const ir_func *f, const cg_kernel *k) {
-    strbuf_printf(s, "// .entry %" SV_FMT ": block (%u, 1, 1), grid (programs, ...), "
-                     "%u bytes of dynamic shared memory\n",
+    strbuf_printf(s,
+                  "// .entry %" SV_FMT ": block (%u, 1, 1), grid (programs, ...), "
+                  "%u bytes of dynamic shared memory\n",
                   SV_ARG(f->name), 32 * k->num_warps, k->shared_bytes);
     for (uint32_t i = 0; i < f->num_params; i++)
         describe_param(s, f, i);

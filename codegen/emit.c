@@ -49,9 +49,7 @@ void emit_refuse(emitter *e, const ir_op *op, const char *why) {
 
 // ---------------------------------------------------------------------------- small builders
 
-bool emit_is_vector(LLVMValueRef v) {
-    return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
-}
+bool emit_is_vector(LLVMValueRef v) { return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind; }
 
 LLVMTypeRef emit_type_like(emitter *e, LLVMTypeRef scalar, LLVMValueRef like) {
     (void)e;
@@ -255,7 +253,9 @@ static void emit_splat(emitter *e, const ir_op *op) {
 static void emit_arange(emitter *e, const ir_op *op) {
     const ir_value *r = op->results[0];
     const layout *l = r->layout;
-    uint32_t start = (uint32_t)ir_get_int(op, ATTR_START, 0), of_threads = 0;
+    int64_t start = ir_get_int(op, ATTR_START, 0);
+    uint32_t of_threads = 0;
+    bool fits = start >= 0 && start + (1ll << l->index_bits) <= INT32_MAX;
     for (unsigned i = l->reg_bits; i < layout_place_bits(l); i++)
         of_threads |= l->basis[i];
     LLVMValueRef index = emit_thread_index(e, l);
@@ -263,7 +263,7 @@ static void emit_arange(emitter *e, const ir_op *op) {
     LLVMValueRef *regs = emit_new_regs(e, n);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t part = layout_apply(l, (layout_place){.reg = i});
-        uint32_t add = start, flip = part;
+        uint32_t add = (uint32_t)start, flip = part;
         if (!(part & of_threads)) { // the bits are disjoint: an addition, which addresses absorb
             add += part;
             flip = 0;
@@ -273,7 +273,7 @@ static void emit_arange(emitter *e, const ir_op *op) {
             v = LLVMBuildXor(e->b, v, emit_lane_const_i32(e, flip), "");
         if (add) {
             v = LLVMBuildAdd(e->b, v, emit_lane_const_i32(e, add), "");
-            if (LLVMIsAInstruction(v)) { // true by construction: start + extent fits an i32
+            if (fits && LLVMIsAInstruction(v)) { // true by construction, not the author's word
                 LLVMSetNSW(v, true);
                 LLVMSetNUW(v, true);
             }
@@ -462,7 +462,8 @@ static void check_value(size_check *c, const ir_value *v, src_range range) {
     if (!ir_is_tile(v->type))
         return;
     if (!v->layout) {
-        diag_error(e->diag, range, "internal error: a tile has no layout (pass 'layout' has not run)");
+        diag_error(e->diag, range,
+                   "internal error: a tile has no layout (pass 'layout' has not run)");
         c->ok = false;
     } else if (layout_reg_count(v->layout) > MAX_REGS_PER_TILE) {
         diag_error(e->diag, range,

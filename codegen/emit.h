@@ -70,13 +70,15 @@ LLVMValueRef emit_const_bits(emitter *e, dtype t, uint64_t bits);
 LLVMValueRef emit_const_float_like(emitter *e, LLVMValueRef like, double v);
 /// Calls the LLVM intrinsic `name` (unmangled), overloaded on the type of the first argument if
 /// `overloaded`, with a result of the type that LLVM gives it.
-LLVMValueRef emit_intrinsic(emitter *e, const char *name, bool overloaded, LLVMValueRef *args, unsigned n);
+LLVMValueRef emit_intrinsic(emitter *e, const char *name, bool overloaded, LLVMValueRef *args,
+                            unsigned n);
 /// Lets mul and add contract to fma unless the user turned that off (RULES 9); returns v.
 LLVMValueRef emit_contract(emitter *e, LLVMValueRef v);
 LLVMTypeRef emit_lane_type(emitter *e, LLVMTypeRef scalar); ///< T or <lanes x T>
 LLVMValueRef emit_const_i32(emitter *e, uint32_t v);        ///< scalar
 LLVMValueRef emit_lane_const_i32(emitter *e, uint32_t v);   ///< lane value
-LLVMValueRef emit_const_like(emitter *e, LLVMValueRef like, uint64_t v); ///< integer constant of like's type
+/// An integer constant of like's type.
+LLVMValueRef emit_const_like(emitter *e, LLVMValueRef like, uint64_t v);
 /// The linear image of a run-time bit string: XOR of bases[i] over the set bits i of `bits`
 /// (scalar or lane value i32). How a lane id becomes an index through a layout.
 LLVMValueRef emit_apply_bases(emitter *e, const uint32_t *bases, unsigned n, LLVMValueRef bits);
@@ -105,7 +107,8 @@ void emit_reduce(emitter *e, const ir_op *op);
 void emit_convert_layout(emitter *e, const ir_op *op);
 /// Gives the value held by the representative to all its copies: lanes by shuffle, warps through
 /// shared memory at smem_offset(op). `l` NULL: one scalar held by warp 0.
-void emit_broadcast_to_copies(emitter *e, const ir_op *op, const layout *l, LLVMValueRef *regs, unsigned n, dtype elem);
+void emit_broadcast_to_copies(emitter *e, const ir_op *op, const layout *l, LLVMValueRef *regs,
+                              unsigned n, dtype elem);
 
 // --- smem.c: the one owner of shared memory and barriers (RULES 3, 4). Emitters declare how much
 // scratch an op needs; the plan gives offsets and says before which ops a barrier goes. Inside its

@@ -67,7 +67,8 @@ static LLVMValueRef enters_loop(emitter *e, const loop_bounds *b) {
 /// Whether another iteration follows iv. What is left, hi - iv, is compared as an unsigned number,
 /// so that no bound near the end of the type makes the induction variable wrap around.
 static LLVMValueRef goes_on(emitter *e, const loop_bounds *b, LLVMValueRef iv) {
-    LLVMValueRef left = b->down ? LLVMBuildSub(e->b, iv, b->hi, "") : LLVMBuildSub(e->b, b->hi, iv, "");
+    LLVMValueRef left =
+        b->down ? LLVMBuildSub(e->b, iv, b->hi, "") : LLVMBuildSub(e->b, b->hi, iv, "");
     return LLVMBuildICmp(e->b, LLVMIntUGT, left, b->size, "");
 }
 
@@ -112,7 +113,8 @@ void emit_for(emitter *e, const ir_op *op) {
 void emit_while(emitter *e, const ir_op *op) {
     const ir_block *test = op->regions[0], *region = op->regions[1];
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
-    LLVMBasicBlockRef head = emit_new_block(e, "while.test"), body = emit_new_block(e, "while.body");
+    LLVMBasicBlockRef head = emit_new_block(e, "while.test"),
+                      body = emit_new_block(e, "while.body");
     LLVMBasicBlockRef exit = emit_new_block(e, "while.end");
     LLVMBuildBr(e->b, head);
 

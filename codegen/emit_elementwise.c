@@ -91,7 +91,8 @@ static LLVMValueRef emit_shl(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y
 static LLVMValueRef emit_shr(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
     LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(x)), ok = shift_in_range(e, t, y);
     if (dtype_is_signed(t)) // too far is as far as one can: all sign bits
-        return LLVMBuildAShr(e->b, x, select_of(e, ok, y, emit_const_like(e, y, dtype_bits(t) - 1)), "");
+        return LLVMBuildAShr(e->b, x, select_of(e, ok, y, emit_const_like(e, y, dtype_bits(t) - 1)),
+                             "");
     return select_of(e, ok, LLVMBuildLShr(e->b, x, select_of(e, ok, y, zero), ""), zero);
 }
 
@@ -104,8 +105,8 @@ static LLVMValueRef int_min_max(emitter *e, dtype t, bool is_max, LLVMValueRef x
 static LLVMValueRef emit_umulhi(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
     unsigned bits = dtype_bits(t);
     LLVMTypeRef wide = emit_int_like(e, 2 * bits, x);
-    LLVMValueRef product = LLVMBuildMul(e->b, LLVMBuildZExt(e->b, x, wide, ""),
-                                        LLVMBuildZExt(e->b, y, wide, ""), "");
+    LLVMValueRef product =
+        LLVMBuildMul(e->b, LLVMBuildZExt(e->b, x, wide, ""), LLVMBuildZExt(e->b, y, wide, ""), "");
     product = LLVMBuildLShr(e->b, product, emit_const_like(e, product, bits), "");
     return LLVMBuildTrunc(e->b, product, LLVMTypeOf(x), "");
 }
@@ -118,9 +119,9 @@ static LLVMValueRef emit_int_abs(emitter *e, dtype t, LLVMValueRef x) {
 }
 
 static binary_fn *const int_binary[IR_OPCODE_COUNT] = {
-    [OP_ADD] = emit_int_add, [OP_SUB] = emit_int_sub, [OP_MUL] = emit_int_mul,
-    [OP_DIV] = emit_int_div, [OP_REM] = emit_int_rem, [OP_AND] = emit_and,
-    [OP_OR] = emit_or,       [OP_XOR] = emit_xor,     [OP_SHL] = emit_shl,
+    [OP_ADD] = emit_int_add, [OP_SUB] = emit_int_sub,   [OP_MUL] = emit_int_mul,
+    [OP_DIV] = emit_int_div, [OP_REM] = emit_int_rem,   [OP_AND] = emit_and,
+    [OP_OR] = emit_or,       [OP_XOR] = emit_xor,       [OP_SHL] = emit_shl,
     [OP_SHR] = emit_shr,     [OP_UMULHI] = emit_umulhi,
 };
 
@@ -215,7 +216,8 @@ static LLVMValueRef int_to_int(emitter *e, dtype from, dtype to, LLVMValueRef x)
         return LLVMBuildICmp(e->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
     if (dtype_bits(to) <= dtype_bits(from))
         return dtype_bits(to) == dtype_bits(from) ? x : LLVMBuildTrunc(e->b, x, type, "");
-    return dtype_is_signed(from) ? LLVMBuildSExt(e->b, x, type, "") : LLVMBuildZExt(e->b, x, type, "");
+    return dtype_is_signed(from) ? LLVMBuildSExt(e->b, x, type, "")
+                                 : LLVMBuildZExt(e->b, x, type, "");
 }
 
 /// Any float to an integer. Small floats are exact in fp32, so they go that way.
@@ -248,7 +250,8 @@ static LLVMValueRef emit_cast(emitter *e, const ir_op *op, LLVMValueRef x) {
     if (from == to)
         return x;
     if (!dtype_is_float(from))
-        return dtype_is_float(to) ? e->tgt->int_to_float(e, from, to, x) : int_to_int(e, from, to, x);
+        return dtype_is_float(to) ? e->tgt->int_to_float(e, from, to, x)
+                                  : int_to_int(e, from, to, x);
     return dtype_is_float(to) ? e->tgt->float_cast(e, from, to, rtz, x)
                               : float_to_int(e, from, to, x);
 }

@@ -56,7 +56,8 @@ static bool steps_along(const hint_dim *h, unsigned b, unsigned *bit) {
 }
 
 /// i1: the value a step of lane bit `lane_bit` away is v + distance (asked in the lower lane only).
-static LLVMValueRef lanes_differ_by(emitter *e, LLVMValueRef v, unsigned lane_bit, uint64_t distance) {
+static LLVMValueRef lanes_differ_by(emitter *e, LLVMValueRef v, unsigned lane_bit,
+                                    uint64_t distance) {
     LLVMValueRef mask = emit_lane_const_i32(e, lane_bit);
     LLVMValueRef lane = LLVMBuildAnd(e->b, e->tgt->lane_id(e), mask, "");
     LLVMValueRef upper = LLVMBuildICmp(e->b, LLVMIntEQ, lane, mask, "");
@@ -96,7 +97,8 @@ static uint64_t hint_of(const ir_op *op, ir_attr_key key, unsigned dim) {
 }
 
 static LLVMValueRef as_int(emitter *e, const ir_value *v, LLVMValueRef reg) {
-    return ir_is_pointer(v->type) ? LLVMBuildPtrToInt(e->b, reg, emit_int_like(e, 64, reg), "") : reg;
+    return ir_is_pointer(v->type) ? LLVMBuildPtrToInt(e->b, reg, emit_int_like(e, 64, reg), "")
+                                  : reg;
 }
 
 static void check_scalar(emitter *e, const ir_op *op) {
@@ -159,7 +161,8 @@ void emit_check_params(emitter *e) {
             LLVMValueRef ok = LLVMBuildICmp(e->b, LLVMIntEQ, v, emit_const_like(e, v, 1), "");
             e->tgt->check_hint(e, ok, "argument is 1", p->range);
         } else if (p->divisibility > 1) {
-            e->tgt->check_hint(e, is_multiple(e, v, p->divisibility), "argument is divisible", p->range);
+            e->tgt->check_hint(e, is_multiple(e, v, p->divisibility), "argument is divisible",
+                               p->range);
         }
     }
 }

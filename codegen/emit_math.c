@@ -141,13 +141,24 @@ static LLVMValueRef power_of_two(emitter *e, LLVMValueRef k, LLVMValueRef like) 
 // x = n ln 2 + r, |r| <= ln 2 / 2; e^r by its series of degree 13; 2^n in two factors, so that
 // subnormal results are rounded once.
 LLVMValueRef emit_exp_f64(emitter *e, LLVMValueRef x, bool base2) {
-    static const double series[] = {1, 1, 1 / 2.0, 1 / 6.0, 1 / 24.0, 1 / 120.0, 1 / 720.0,
-                                    1 / 5040.0, 1 / 40320.0, 1 / 362880.0, 1 / 3628800.0,
-                                    1 / 39916800.0, 1 / 479001600.0, 1 / 6227020800.0};
+    static const double series[] = {1,
+                                    1,
+                                    1 / 2.0,
+                                    1 / 6.0,
+                                    1 / 24.0,
+                                    1 / 120.0,
+                                    1 / 720.0,
+                                    1 / 5040.0,
+                                    1 / 40320.0,
+                                    1 / 362880.0,
+                                    1 / 3628800.0,
+                                    1 / 39916800.0,
+                                    1 / 479001600.0,
+                                    1 / 6227020800.0};
     const double ln2 = 0x1.62e42fefa39efp-1, ln2_rest = 0x1.abc9e3b39803fp-56;
     LLVMValueRef round = num(e, x, 0x1.8p52);
-    LLVMValueRef shifted = base2 ? add(e, x, round)
-                                 : fma_of(e, x, num(e, x, 0x1.71547652b82fep+0), round);
+    LLVMValueRef shifted =
+        base2 ? add(e, x, round) : fma_of(e, x, num(e, x, 0x1.71547652b82fep+0), round);
     LLVMValueRef n = sub(e, shifted, round), r;
     if (base2) {
         LLVMValueRef f = sub(e, x, n);
@@ -164,16 +175,17 @@ LLVMValueRef emit_exp_f64(emitter *e, LLVMValueRef x, bool base2) {
             power_of_two(e, LLVMBuildSub(e->b, k, half, ""), x));
     p = choose(e, compare(e, LLVMRealOGT, x, base2 ? 1023.9999999999999 : 709.782712893384),
                num(e, x, INFINITY), p);
-    return choose(e, compare(e, LLVMRealOLT, x, base2 ? -1075.0 : -745.1332191019412),
-                  num(e, x, 0), p);
+    return choose(e, compare(e, LLVMRealOLT, x, base2 ? -1075.0 : -745.1332191019412), num(e, x, 0),
+                  p);
 }
 
 // x = 2^k m with m in [sqrt 1/2, sqrt 2); f = m - 1, s = f / (2 + f):
 // log m = f - (f^2/2 - s (f^2/2 + R(s^2))), as in fdlibm.
 LLVMValueRef emit_log_f64(emitter *e, LLVMValueRef x, bool base2) {
-    static const double even[] = {0.3999999999940941908, 0.2222219843214978396, 0.1531383769920937332};
-    static const double odd[] = {0.6666666666666735130, 0.2857142874366239149, 0.1818357216161805012,
-                                 0.1479819860511658591};
+    static const double even[] = {0.3999999999940941908, 0.2222219843214978396,
+                                  0.1531383769920937332};
+    static const double odd[] = {0.6666666666666735130, 0.2857142874366239149,
+                                 0.1818357216161805012, 0.1479819860511658591};
     LLVMValueRef tiny = compare(e, LLVMRealOLT, x, 0x1p-1022);
     LLVMValueRef scaled = choose(e, tiny, mul(e, x, num(e, x, 0x1p54)), x);
     LLVMValueRef bits = bits_of(e, scaled, 64);
@@ -185,7 +197,8 @@ LLVMValueRef emit_log_f64(emitter *e, LLVMValueRef x, bool base2) {
     LLVMValueRef f = sub(e, m, num(e, x, 1));
     LLVMValueRef s = LLVMBuildFDiv(e->b, f, add(e, f, num(e, x, 2)), "");
     LLVMValueRef z = mul(e, s, s), w = mul(e, z, z);
-    LLVMValueRef rest = fma_of(e, z, polynomial(e, w, odd, 3), mul(e, w, polynomial(e, w, even, 2)));
+    LLVMValueRef rest =
+        fma_of(e, z, polynomial(e, w, odd, 3), mul(e, w, polynomial(e, w, even, 2)));
     LLVMValueRef half_square = mul(e, mul(e, f, f), num(e, x, 0.5)), r;
     LLVMValueRef tail = mul(e, s, add(e, half_square, rest));
     if (base2) {
@@ -211,12 +224,14 @@ LLVMValueRef emit_fp8_to_f32(emitter *e, dtype from, LLVMValueRef bits) {
     LLVMValueRef rest = int_op(e, LLVMShl, int_op(e, LLVMAnd, wide, 0x7f), e4 ? 7 : 8);
     LLVMValueRef half = LLVMBuildOr(e->b, sign, rest, "");
     if (!e->tgt->soft_half)
-        half = LLVMBuildBitCast(e->b, half, emit_type_like(e, LLVMHalfTypeInContext(e->llvm), bits), "");
+        half = LLVMBuildBitCast(e->b, half, emit_type_like(e, LLVMHalfTypeInContext(e->llvm), bits),
+                                "");
     LLVMValueRef v = e->tgt->float_cast(e, DT_FP16, DT_FP32, false, half);
     if (!e4)
         return v;
     LLVMValueRef payload = int_op(e, LLVMAnd, bits, 0x7f);
-    LLVMValueRef is_nan = LLVMBuildICmp(e->b, LLVMIntEQ, payload, emit_const_like(e, payload, 0x7f), "");
+    LLVMValueRef is_nan =
+        LLVMBuildICmp(e->b, LLVMIntEQ, payload, emit_const_like(e, payload, 0x7f), "");
     return choose(e, is_nan, num(e, v, NAN), mul(e, v, num(e, v, 256)));
 }
 
@@ -232,7 +247,8 @@ LLVMValueRef emit_f32_to_fp8(emitter *e, dtype to, LLVMValueRef x) {
     size = choose(e, compare(e, LLVMRealOGT, size, largest), num(e, x, largest), size);
     LLVMValueRef s = bits_of(e, size, 32);
     LLVMValueRef tie = int_op(e, LLVMAnd, int_op(e, LLVMLShr, s, drop), 1);
-    LLVMValueRef normal = LLVMBuildAdd(e->b, int_op(e, LLVMAdd, s, (1u << (drop - 1)) - 1), tie, "");
+    LLVMValueRef normal =
+        LLVMBuildAdd(e->b, int_op(e, LLVMAdd, s, (1u << (drop - 1)) - 1), tie, "");
     normal = int_op(e, LLVMSub, int_op(e, LLVMLShr, normal, drop), (127 - bias) << mantissa);
     LLVMValueRef small = bits_of(e, add(e, size, num(e, x, magic)), 32);
     small = LLVMBuildSub(e->b, small, bits_of(e, num(e, x, magic), 32), "");

@@ -106,8 +106,9 @@ bool llvm_job_target_nvptx(llvm_job *j, const char *arch, unsigned ptx_version) 
         return false;
     }
     snprintf(features, sizeof(features), "+ptx%u", ptx_version);
-    j->machine = LLVMCreateTargetMachine(target, NVPTX_TRIPLE, arch, features, LLVMCodeGenLevelDefault,
-                                         LLVMRelocDefault, LLVMCodeModelDefault);
+    j->machine =
+        LLVMCreateTargetMachine(target, NVPTX_TRIPLE, arch, features, LLVMCodeGenLevelDefault,
+                                LLVMRelocDefault, LLVMCodeModelDefault);
     if (!j->machine)
         return fail(j, "LLVM has no NVPTX target machine");
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(j->machine);

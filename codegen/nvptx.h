@@ -9,10 +9,10 @@
 
 /// The target's state for one LLVM module; emitter.target_state points to it.
 typedef struct nvptx_state {
-    unsigned sm;             ///< 90 for sm_90
-    unsigned ptx_version;    ///< the least that does: of the architecture, raised by instructions
-    LLVMValueRef shared;     ///< the dynamic shared memory, declared at its first use
-    LLVMDIBuilderRef debug;  ///< NULL without line info
+    unsigned sm;            ///< 90 for sm_90
+    unsigned ptx_version;   ///< the least that does: of the architecture, raised by instructions
+    LLVMValueRef shared;    ///< the dynamic shared memory, declared at its first use
+    LLVMDIBuilderRef debug; ///< NULL without line info
     LLVMMetadataRef debug_file;
 } nvptx_state;
 

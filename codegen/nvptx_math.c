@@ -133,12 +133,13 @@ LLVMValueRef nvptx_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
 
 LLVMValueRef nvptx_fminmax(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x,
                            LLVMValueRef y) {
-    static const char *const suffix[] = {[DT_FP16] = "f16", [DT_BF16] = "bf16", [DT_FP32] = "f",
-                                         [DT_FP64] = "d"};
+    static const char *const suffix[] = {
+        [DT_FP16] = "f16", [DT_BF16] = "bf16", [DT_FP32] = "f", [DT_FP64] = "d"};
     LLVMValueRef args[2] = {x, y};
     bool native_nan = nan_wins && t != DT_FP64;
     const char *name = sv_format(e->arena, "llvm.nvvm.%s.%s%s", is_max ? "fmax" : "fmin",
-                                 native_nan ? "nan." : "", suffix[t]).data;
+                                 native_nan ? "nan." : "", suffix[t])
+                           .data;
     LLVMValueRef v = nvptx_call(e, name, LLVMTypeOf(x), args, 2);
     if (!nan_wins || native_nan)
         return v;
@@ -154,7 +155,8 @@ static const char *ptx_float(dtype t) {
     return t == DT_FP16 ? "f16" : t == DT_BF16 ? "bf16" : t == DT_FP32 ? "f32" : "f64";
 }
 
-/// Narrowing towards zero: cvt.rz. fp64 to 16 bits goes through fp32; cutting twice is cutting once.
+/// Narrowing towards zero: cvt.rz. fp64 to 16 bits goes through fp32; cutting twice is cutting
+/// once.
 static LLVMValueRef cut(emitter *e, dtype from, dtype to, LLVMValueRef x) {
     if (from == DT_FP64 && to != DT_FP32) {
         x = cut(e, DT_FP64, DT_FP32, x);
@@ -162,7 +164,8 @@ static LLVMValueRef cut(emitter *e, dtype from, dtype to, LLVMValueRef x) {
     }
     LLVMTypeRef type = e->tgt->value_type(e, to);
     LLVMTypeRef held = dtype_bits(to) == 16 ? LLVMInt16TypeInContext(e->llvm) : type;
-    const char *text = sv_format(e->arena, "cvt.rz.%s.%s $0, $1;", ptx_float(to), ptx_float(from)).data;
+    const char *text =
+        sv_format(e->arena, "cvt.rz.%s.%s $0, $1;", ptx_float(to), ptx_float(from)).data;
     const char *registers = to == DT_FP32 ? "=f,d" : "=h,f";
     return nvptx_from_bits(e, instruction(e, text, registers, held, x), type);
 }
@@ -186,10 +189,15 @@ LLVMValueRef nvptx_float_cast(emitter *e, dtype from, dtype to, bool rtz, LLVMVa
 LLVMValueRef nvptx_float_to_int(emitter *e, dtype from, dtype to, LLVMValueRef x) {
     unsigned bits = dtype_bits(to) < 16 ? 16 : dtype_bits(to);
     LLVMTypeRef type = LLVMIntTypeInContext(e->llvm, bits);
-    const char *text = sv_format(e->arena, "cvt.rzi.%c%u.%s $0, $1;", dtype_is_signed(to) ? 's' : 'u',
-                                 bits, ptx_float(from)).data;
-    const char *registers = sv_format(e->arena, "=%c,%c", bits == 16 ? 'h' : bits == 32 ? 'r' : 'l',
-                                      from == DT_FP64 ? 'd' : 'f').data;
+    const char *text = sv_format(e->arena, "cvt.rzi.%c%u.%s $0, $1;",
+                                 dtype_is_signed(to) ? 's' : 'u', bits, ptx_float(from))
+                           .data;
+    const char *registers = sv_format(e->arena, "=%c,%c",
+                                      bits == 16   ? 'h'
+                                      : bits == 32 ? 'r'
+                                                   : 'l',
+                                      from == DT_FP64 ? 'd' : 'f')
+                                .data;
     LLVMValueRef v = instruction(e, text, registers, type, x);
     return dtype_bits(to) < 16 ? LLVMBuildTrunc(e->b, v, LLVMInt8TypeInContext(e->llvm), "") : v;
 }

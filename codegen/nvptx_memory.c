@@ -142,7 +142,8 @@ static LLVMValueRef l2_policy(emitter *e, const cg_access *a) {
         return NULL;
     nvptx_need_ptx(e, 74);
     const char *text = sv_format(e->arena, "createpolicy.fractional.L2::%" SV_FMT ".b64 $0, 1.0;",
-                                 SV_ARG(a->evict)).data;
+                                 SV_ARG(a->evict))
+                           .data;
     return nvptx_asm(e, LLVMInt64TypeInContext(e->llvm), text, "=l", NULL, 0, 0);
 }
 
@@ -165,7 +166,8 @@ static void put_operands(strbuf *s, unsigned first, unsigned n) {
 }
 
 /// ld with its predicate; the registers start with what masked-off threads get.
-static void load_hinted(emitter *e, const cg_access *a, LLVMValueRef const *start, LLVMValueRef *out) {
+static void load_hinted(emitter *e, const cg_access *a, LLVMValueRef const *start,
+                        LLVMValueRef *out) {
     access_words w = words_of(a);
     unsigned n = w.count, args = 0;
     LLVMValueRef mask = is_true(a->mask) ? NULL : a->mask, policy = l2_policy(e, a), v[8];
@@ -329,7 +331,8 @@ static LLVMValueRef atomic_add_by_cas(emitter *e, const cg_access *a, LLVMValueR
     LLVMValueRef sum = nvptx_float_cast(e, DT_BF16, DT_FP32, false, nvptx_from_bits(e, old, type));
     sum = LLVMBuildFAdd(e->b, sum, nvptx_float_cast(e, DT_BF16, DT_FP32, false, value), "");
     sum = nvptx_to_bits(e, nvptx_float_cast(e, DT_FP32, DT_BF16, false, sum));
-    LLVMValueRef seen = atom(e, a, NULL, "cas.b16", sem, scope, (LLVMValueRef[]){old, sum}, 2, NULL);
+    LLVMValueRef seen =
+        atom(e, a, NULL, "cas.b16", sem, scope, (LLVMValueRef[]){old, sum}, 2, NULL);
     LLVMAddIncoming(old, (LLVMValueRef[]){first, seen}, (LLVMBasicBlockRef[]){before, loop}, 2);
     LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, seen, old, ""), done, loop);
     LLVMPositionBuilderAtEnd(e->b, done);
@@ -351,7 +354,8 @@ static const char *atomic_op(emitter *e, sv kind, dtype t) {
         return bits == 32 ? "add.u32" : "add.u64";
     if (sv_is(kind, "max") || sv_is(kind, "min"))
         return sv_format(e->arena, "%" SV_FMT ".%c%u", SV_ARG(kind), dtype_is_signed(t) ? 's' : 'u',
-                         bits).data;
+                         bits)
+            .data;
     if (sv_is(kind, "xchg"))
         return bits == 32 ? "exch.b32" : "exch.b64";
     return sv_format(e->arena, "%" SV_FMT ".b%u", SV_ARG(kind), bits).data; // and or xor

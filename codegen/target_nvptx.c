@@ -193,8 +193,9 @@ static void add_kernel_bound(emitter *e, const char *key, uint32_t value) {
     LLVMMetadataRef fields[3] = {LLVMValueAsMetadata(e->fn),
                                  LLVMMDStringInContext2(e->llvm, key, strlen(key)),
                                  LLVMValueAsMetadata(emit_const_i32(e, value))};
-    LLVMAddNamedMetadataOperand(e->module, "nvvm.annotations",
-                                LLVMMetadataAsValue(e->llvm, LLVMMDNodeInContext2(e->llvm, fields, 3)));
+    LLVMAddNamedMetadataOperand(
+        e->module, "nvvm.annotations",
+        LLVMMetadataAsValue(e->llvm, LLVMMDNodeInContext2(e->llvm, fields, 3)));
 #endif
 }
 
@@ -207,8 +208,8 @@ static void add_debug_scope(emitter *e, const char *name) {
     unsigned line = 1;
     if (e->func->range.file)
         line = diag_locate(e->diag, e->func->range.file, e->func->range.begin).line;
-    LLVMMetadataRef type = LLVMDIBuilderCreateSubroutineType(s->debug, s->debug_file, NULL, 0,
-                                                             LLVMDIFlagZero);
+    LLVMMetadataRef type =
+        LLVMDIBuilderCreateSubroutineType(s->debug, s->debug_file, NULL, 0, LLVMDIFlagZero);
     e->debug_scope = LLVMDIBuilderCreateFunction(s->debug, s->debug_file, name, strlen(name), name,
                                                  strlen(name), s->debug_file, line, type, false,
                                                  true, line, LLVMDIFlagZero, true);
@@ -220,7 +221,8 @@ static void begin_function(emitter *e, LLVMValueRef *param_values) {
     LLVMTypeRef *types = ARENA_ARRAY(e->arena, LLVMTypeRef, f->num_params);
     for (uint32_t i = 0; i < f->num_params; i++)
         types[i] = param_type(e, f->body->args[i]->type.elem);
-    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->llvm), types, f->num_params, false);
+    LLVMTypeRef type =
+        LLVMFunctionType(LLVMVoidTypeInContext(e->llvm), types, f->num_params, false);
     const char *name = sv_copy(e->arena, f->name).data;
     e->fn = LLVMAddFunction(e->module, name, type);
     LLVMSetFunctionCallConv(e->fn, KERNEL_CALLING_CONVENTION);
@@ -258,10 +260,9 @@ void nvptx_begin_module(emitter *e, nvptx_state *state) {
                       LLVMValueAsMetadata(LLVMConstInt(i32, LLVMDebugMetadataVersion(), false)));
     state->debug = LLVMCreateDIBuilder(e->module);
     state->debug_file = LLVMDIBuilderCreateFile(state->debug, file, strlen(file), "", 0);
-    LLVMDIBuilderCreateCompileUnit(state->debug, LLVMDWARFSourceLanguageC, state->debug_file,
-                                   "tile", 4, true, "", 0, 0, "", 0,
-                                   (LLVMDWARFEmissionKind)LINE_DIRECTIVES_ONLY, 0, false, false, "",
-                                   0, "", 0);
+    LLVMDIBuilderCreateCompileUnit(
+        state->debug, LLVMDWARFSourceLanguageC, state->debug_file, "tile", 4, true, "", 0, 0, "", 0,
+        (LLVMDWARFEmissionKind)LINE_DIRECTIVES_ONLY, 0, false, false, "", 0, "", 0);
 }
 
 void nvptx_end_module(emitter *e) {
@@ -310,7 +311,8 @@ static LLVMValueRef shuffle_idx(emitter *e, LLVMValueRef v, LLVMValueRef src_lan
 
 static void barrier(emitter *e) {
     LLVMTypeRef none = LLVMVoidTypeInContext(e->llvm);
-    LLVMValueRef zero = emit_const_i32(e, 0), all = LLVMConstInt(i32_type(e), (unsigned)FULL_WARP, 0);
+    LLVMValueRef zero = emit_const_i32(e, 0),
+                 all = LLVMConstInt(i32_type(e), (unsigned)FULL_WARP, 0);
     if (e->func->num_warps == 1)
         nvptx_call(e, "llvm.nvvm.bar.warp.sync", none, &all, 1);
     else if (nvptx_has_intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all"))
@@ -374,7 +376,8 @@ static void smem_load(emitter *e, LLVMValueRef byte_offset, LLVMTypeRef elem, un
 // ---------------------------------------------------------------------------- debugging
 
 /// `void __assertfail(message, file, line, function, char size)` of the CUDA driver.
-static void assert_true(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text, src_range range) {
+static void assert_true(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text,
+                        src_range range) {
     LLVMTypeRef ptr = LLVMPointerTypeInContext(e->llvm, 0), i32 = i32_type(e);
     LLVMTypeRef types[5] = {ptr, ptr, i32, ptr, LLVMInt64TypeInContext(e->llvm)};
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->llvm), types, 5, false);

@@ -60,8 +60,20 @@ static const target libm_target = {
 // ---------------------------------------------------------------------------- compiling
 
 typedef enum function_id {
-    LOG, LOG2, ERF, TANH, SIN_REDUCED, EXP_64, EXP2_64, LOG_64, LOG2_64, FROM_E5, FROM_E4, TO_E5,
-    TO_E4, FUNCTIONS
+    LOG,
+    LOG2,
+    ERF,
+    TANH,
+    SIN_REDUCED,
+    EXP_64,
+    EXP2_64,
+    LOG_64,
+    LOG2_64,
+    FROM_E5,
+    FROM_E4,
+    TO_E5,
+    TO_E4,
+    FUNCTIONS
 } function_id;
 
 typedef struct jit {
@@ -98,7 +110,9 @@ static LLVMValueRef build(emitter *e, function_id id, LLVMValueRef x) {
 static void add_function(emitter *e, function_id id) {
     LLVMTypeRef i8 = LLVMInt8TypeInContext(e->llvm), f32 = value_type(e, DT_FP32);
     LLVMTypeRef f64 = value_type(e, DT_FP64);
-    LLVMTypeRef arg = id == FROM_E5 || id == FROM_E4 ? i8 : id >= EXP_64 && id <= LOG2_64 ? f64 : f32;
+    LLVMTypeRef arg = id == FROM_E5 || id == FROM_E4  ? i8
+                      : id >= EXP_64 && id <= LOG2_64 ? f64
+                                                      : f32;
     LLVMTypeRef result = id == TO_E5 || id == TO_E4 ? i8 : arg == i8 ? f32 : arg;
     char name[8];
     snprintf(name, sizeof(name), "f%d", (int)id);
@@ -115,7 +129,10 @@ static int setup(void **state) {
     LLVMInitializeNativeAsmPrinter();
     j.arena = arena_create();
     j.context = LLVMContextCreate();
-    emitter e = {.arena = j.arena, .options = &options, .tgt = &libm_target, .llvm = j.context,
+    emitter e = {.arena = j.arena,
+                 .options = &options,
+                 .tgt = &libm_target,
+                 .llvm = j.context,
                  .module = LLVMModuleCreateWithNameInContext("math", j.context),
                  .b = LLVMCreateBuilderInContext(j.context)};
     for (int id = 0; id < FUNCTIONS; id++)
@@ -254,11 +271,12 @@ static void test_log_f64(void **state) {
 
 static void check_fp8(void **state, dtype t, function_id from, function_id to) {
     float (*widen)(uint8_t) = (float (*)(uint8_t))address_of(state, from);
-    uint8_t (*narrow)(float) = (uint8_t (*)(float))address_of(state, to);
+    uint8_t (*narrow)(float) = (uint8_t(*)(float))address_of(state, to);
     for (unsigned bits = 0; bits < 256; bits++) {
         double want = dtype_bits_to_float(t, bits);
         float got = widen((uint8_t)bits);
-        assert_true(isnan(want) ? isnan(got) : got == (float)want && !signbit(got) == !signbit(want));
+        assert_true(isnan(want) ? isnan(got)
+                                : got == (float)want && !signbit(got) == !signbit(want));
     }
     for (uint64_t bits = 0; bits < 0x100000000; bits += 65521) {
         float x = float_from_bits((uint32_t)bits);
@@ -278,7 +296,8 @@ static void test_fp8(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_log_f32), cmocka_unit_test(test_erf_tanh),
-        cmocka_unit_test(test_exp_f64), cmocka_unit_test(test_log_f64), cmocka_unit_test(test_fp8),
+        cmocka_unit_test(test_exp_f64), cmocka_unit_test(test_log_f64),
+        cmocka_unit_test(test_fp8),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
