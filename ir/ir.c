@@ -163,8 +163,10 @@ ir_value *ir_add_param(ir_func *f, sv name, ir_type type, uint32_t divisibility,
     // Parameters are few; the array is regrown each time.
     f->params = arena_grow(f->module->arena, f->params, f->num_params * sizeof(*f->params),
                            (f->num_params + 1) * sizeof(*f->params));
-    f->params[f->num_params++] = (ir_param){
-        .name = name, .divisibility = divisibility ? divisibility : 1, .is_one = is_one, .range = range};
+    f->params[f->num_params++] = (ir_param){.name = name,
+                                            .divisibility = divisibility ? divisibility : 1,
+                                            .is_one = is_one,
+                                            .range = range};
     return ir_add_block_arg(f->body, type, name);
 }
 
@@ -225,21 +227,21 @@ bool ir_has_trait(const ir_op *op, unsigned trait) {
     return (op_infos[op->opcode].traits & trait) != 0;
 }
 
-// --- attributes: kept in the order of attrs.def, so that equal ops have equal lists
+// --- attributes: kept in the order of attrs.def, so that equal ops have equal lists. A list is
+// never changed in place: passes let a new op share the list of the op it comes from.
 
 static ir_attr *add_attr(ir_op *op, ir_attr_key key) {
     uint32_t at = 0;
     while (at < op->num_attrs && op->attrs[at].key < key)
         at++;
-    if (at < op->num_attrs && op->attrs[at].key == key)
-        return &op->attrs[at];
+    bool present = at < op->num_attrs && op->attrs[at].key == key;
     arena *a = op->block->func->module->arena;
     ir_attr *attrs = ARENA_ARRAY(a, ir_attr, op->num_attrs + 1);
     for (uint32_t i = 0; i < op->num_attrs; i++)
-        attrs[i < at ? i : i + 1] = op->attrs[i];
-    attrs[at].key = key;
+        attrs[i < at || present ? i : i + 1] = op->attrs[i];
+    attrs[at] = (ir_attr){.key = key};
     op->attrs = attrs;
-    op->num_attrs++;
+    op->num_attrs += !present;
     return &attrs[at];
 }
 

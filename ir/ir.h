@@ -58,6 +58,7 @@ enum {
     TERMINATOR = 1 << 5,
     ISOLATED = 1 << 6,
     CHEAP = 1 << 7,
+    LOOP = 1 << 8,
 };
 
 /// A row of ops.def.

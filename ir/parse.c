@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 enum {
-    MAX_NUMBER = 64,   // characters
-    MAX_LIST = 64,     // numbers in brackets
+    MAX_NUMBER = 64, // characters
+    MAX_LIST = 64,   // numbers in brackets
 };
 
 typedef struct named_value {
@@ -28,9 +28,9 @@ typedef struct parser {
     bool failed;
     ir_module *module;
     ir_func *func;
-    named_value **buckets; // values of the function by name
+    named_value **buckets;           // values of the function by name
     uint32_t num_buckets, num_names; // num_buckets is a power of two
-    const layout **layouts; // #l0, #l1 ... of the function
+    const layout **layouts;          // #l0, #l1 ... of the function
     uint32_t num_layouts, cap_layouts;
     unsigned depth;
 } parser;
@@ -50,8 +50,8 @@ static src_range range_from(const parser *p, const char *begin) {
     return (src_range){p->file, from, to > from ? to : from};
 }
 
-static void __attribute__((format(printf, 3, 4))) fail(parser *p, const char *begin,
-                                                       const char *fmt, ...) {
+static void __attribute__((format(printf, 3, 4)))
+fail(parser *p, const char *begin, const char *fmt, ...) {
     if (!p->failed) {
         strbuf s;
         strbuf_init(&s, p->arena);
@@ -152,8 +152,7 @@ static bool convert_int(const char *text, int64_t *v, bool *above) {
         return false;
     errno = 0;
     *above = text[0] != '-' && strtoull(digits, NULL, hex ? 16 : 10) > INT64_MAX;
-    *v = text[0] == '-' ? strtoll(text, NULL, 10)
-                        : (int64_t)strtoull(digits, NULL, hex ? 16 : 10);
+    *v = text[0] == '-' ? strtoll(text, NULL, 10) : (int64_t)strtoull(digits, NULL, hex ? 16 : 10);
     return errno == 0;
 }
 
@@ -444,8 +443,8 @@ static void read_attr(parser *p, ir_op *op) {
     else if (kind == INT)
         ir_set_int(op, key, read_int(p, INT64_MIN, INT64_MAX));
     else if (kind == BITS)
-        ir_set_int(op, key, (int64_t)read_constant(p, op->num_results ? op->results[0]->type.elem
-                                                                     : DT_I64));
+        ir_set_int(op, key,
+                   (int64_t)read_constant(p, op->num_results ? op->results[0]->type.elem : DT_I64));
     else if (kind == STR)
         ir_set_str(op, key, read_string(p));
     else
@@ -479,9 +478,11 @@ static void read_location(parser *p) {
     expect(p, ")");
 }
 
+// Operands start on the line of the op's name: the next line's `%x` is a result of the next op.
 static void read_operands(parser *p, ir_value ***operands, uint32_t *n) {
     VEC(ir_value *) list = {0};
-    skip_space(p);
+    while (p->at < p->end && (*p->at == ' ' || *p->at == '\t'))
+        p->at++;
     while (p->at < p->end && (*p->at == '%' || *p->at == '_')) {
         ir_value *v = NULL;
         if (!accept(p, "_")) {

@@ -131,10 +131,13 @@ static void put_quoted(strbuf *out, sv text) {
     strbuf_putc(out, '"');
 }
 
-// The shortest decimal that reads back to the same bits, and looks like a float; else the bits.
+// The shortest decimal that reads back to the same bits, and looks like a float (in full for small
+// whole numbers); for a NaN with a payload the bits.
 static void put_float(strbuf *out, dtype t, uint64_t bits) {
     double v = dtype_bits_to_float(t, bits);
-    if (isfinite(v)) {
+    if (isfinite(v) && floor(v) == v && fabs(v) < 1e6) {
+        strbuf_printf(out, "%.1f", v);
+    } else if (isfinite(v)) {
         char text[40];
         for (int digits = 1; digits <= 17; digits++) {
             snprintf(text, sizeof(text), "%.*g", digits, v);

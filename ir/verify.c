@@ -15,8 +15,8 @@ typedef struct checker {
     uint32_t with_layout, without_layout; // tile values
 } checker;
 
-static void __attribute__((format(printf, 3, 4))) fail(checker *c, src_range at, const char *fmt,
-                                                       ...) {
+static void __attribute__((format(printf, 3, 4)))
+fail(checker *c, src_range at, const char *fmt, ...) {
     strbuf s;
     strbuf_init(&s, c->arena);
     va_list args;
@@ -207,8 +207,10 @@ static void check_structure(ir_op *op, void *ctx) {
     bool plain = (info->traits & (ELEMENTWISE | TERMINATOR)) || op->opcode == OP_CONST;
     plain = plain && (op->num_results == 0 || !ir_is_tile(op->results[0]->type));
     if (parent && ir_has_trait(parent, ISOLATED) && !plain)
-        FAIL(c, op, "expected only elementwise ops and constants, of scalars, in the region of "
-                    "'%s'", ir_get_op_info(parent->opcode)->name);
+        FAIL(c, op,
+             "expected only elementwise ops and constants, of scalars, in the region of "
+             "'%s'",
+             ir_get_op_info(parent->opcode)->name);
 }
 
 static void check_function(checker *c) {
@@ -344,8 +346,8 @@ static void rule_select(checker *c, const ir_op *op) {
 static void rule_cast(checker *c, const ir_op *op) {
     ir_type from = op->operands[0]->type, to = op->results[0]->type;
     bool numbers = is_number(from.elem) && is_number(to.elem);
-    bool address = (ir_is_pointer(from) && is_int64(to.elem)) ||
-                   (is_int64(from.elem) && ir_is_pointer(to));
+    bool address =
+        (ir_is_pointer(from) && is_int64(to.elem)) || (is_int64(from.elem) && ir_is_pointer(to));
     if (!numbers && !address)
         FAIL(c, op, "cannot cast %s to %s", ir_type_string(c->arena, from),
              ir_type_string(c->arena, to));

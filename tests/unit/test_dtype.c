@@ -133,9 +133,12 @@ static void test_fp32(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),         cmocka_unit_test(test_wrap),
-        cmocka_unit_test(test_fits),          cmocka_unit_test(test_known),
-        cmocka_unit_test(test_single_rounding), cmocka_unit_test(test_every_pattern),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_wrap),
+        cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_known),
+        cmocka_unit_test(test_single_rounding),
+        cmocka_unit_test(test_every_pattern),
         cmocka_unit_test(test_fp32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,11 +122,12 @@ static void test_builder(void **state) {
     ir_builder b = {.func = f, .block = f->body};
     uint32_t shape[] = {64};
     ir_value *p = ir_splat(&b, x, shape, 1);
-    ir_value *off = ir_create_value(&b, OP_ARANGE, NULL, 0,
-                                    ir_tile_type(ir_scalar_type(DT_I32), shape, 1));
+    ir_value *off =
+        ir_create_value(&b, OP_ARANGE, NULL, 0, ir_tile_type(ir_scalar_type(DT_I32), shape, 1));
     ir_set_int(off->def, ATTR_START, 0);
     ir_value *at = ir_addptr(&b, p, off);
-    ir_op *load = ir_create(&b, OP_LOAD, &at, 1, (ir_type[]){ir_tile_type(ir_scalar_type(DT_FP32), shape, 1)}, 1);
+    ir_op *load = ir_create(&b, OP_LOAD, &at, 1,
+                            (ir_type[]){ir_tile_type(ir_scalar_type(DT_FP32), shape, 1)}, 1);
     assert_int_equal(load->num_operands, 3); // mask and other are there, as NULL
     ir_value *half = ir_const_float(&b, load->results[0]->type, 0.5);
     ir_value *y = ir_binary(&b, OP_MUL, load->results[0], half);
@@ -143,15 +144,16 @@ static void test_builder(void **state) {
     ir_remove(y->def);
     ir_remove(half->def);
     assert_true(ir_verify(f, NULL));
-    assert_string_equal(print(a, m),
-                        "func @k(%x: *fp32 {div = 16}) {num_warps = 4, num_ctas = 1, num_stages = 1} {\n"
-                        "    %0: tile<64x*fp32> = splat %x\n"
-                        "    %1: tile<64xi32> = arange {start = 0}\n"
-                        "    %2: tile<64x*fp32> = addptr %0, %1\n"
-                        "    %3: tile<64xfp32> = load %2\n"
-                        "    store %2, %3\n"
-                        "    return\n"
-                        "}\n");
+    assert_string_equal(
+        print(a, m),
+        "func @k(%x: *fp32 {div = 16}) {num_warps = 4, num_ctas = 1, num_stages = 1} {\n"
+        "    %0: tile<64x*fp32> = splat %x\n"
+        "    %1: tile<64xi32> = arange {start = 0}\n"
+        "    %2: tile<64x*fp32> = addptr %0, %1\n"
+        "    %3: tile<64xfp32> = load %2\n"
+        "    store %2, %3\n"
+        "    return\n"
+        "}\n");
 }
 
 static void test_constants(void **state) {
@@ -207,8 +209,13 @@ static void expect_error(arena *a, const char *text, const char *message) {
 }
 
 static void expect_body_error(arena *a, const char *body, const char *message) {
-    expect_error(a, sv_format(a, "func @f(%%x: *fp32, %%cx: *const fp32, %%n: i32, %%m: i64, "
-                                 "%%c: i1, %%a: fp32) {\n%s\nreturn\n}\n", body).data, message);
+    expect_error(a,
+                 sv_format(a,
+                           "func @f(%%x: *fp32, %%cx: *const fp32, %%n: i32, %%m: i64, "
+                           "%%c: i1, %%a: fp32) {\n%s\nreturn\n}\n",
+                           body)
+                     .data,
+                 message);
 }
 
 static void test_parse_errors(void **state) {
@@ -288,13 +295,16 @@ static void test_verify_errors(void **state) {
          "region arguments: expected i32 but got i64"},
         {"for %n, %n, %n {\nyield\n}", "induction variable"},
         {"%t: tile<4xi32> = splat %n\n%y: i32 = reduce %t {axis = 1} (%p: i32, %q: i32) {\n"
-         "yield %p\n}", "expected an axis"},
+         "yield %p\n}",
+         "expected an axis"},
         {"%t: tile<4xi32> = splat %n\n%y: i32 = reduce %t {axis = 0} (%p: i32, %q: i32) {\n"
-         "yield %n\n}", "used where it is not defined"},
+         "yield %n\n}",
+         "used where it is not defined"},
         {"%t: tile<4xi32> = splat %n\n%y: i32 = reduce %t {axis = 0} (%p: i32) {\nyield %p\n}",
          "2n region arguments"},
         {"%t: tile<4xi32> = splat %n\n%y: i32 = reduce %t {axis = 0} (%p: i32, %q: i32) {\n"
-         "%z: i32 = program_id {axis = 0}\nyield %p\n}", "only elementwise ops"},
+         "%z: i32 = program_id {axis = 0}\nyield %p\n}",
+         "only elementwise ops"},
         {"yield", "nothing after a terminator"},
         {"return", "nothing after a terminator"},
     };
