@@ -19,12 +19,11 @@ static bool is_small(dtype t) { return dtype_is_float(t) && dtype_bits(t) < 32; 
 
 /// The general conversion, by a call.
 static LLVMValueRef convert(emitter *e, dtype from, dtype to, bool rtz, LLVMValueRef x) {
-    host_put(e, 0, x);
     uint32_t code = (uint32_t)from | (uint32_t)to << 8 | (rtz ? 1u << 16 : 0);
-    LLVMValueRef args[] = {host_u32(e, code), host_u32(e, count_of(x)), host_scratch(e, 0, 0),
-                           host_scratch(e, 1, 0)};
+    LLVMValueRef out = host_slot_new(e, count_of(x) * dtype_bytes(to));
+    LLVMValueRef args[] = {host_u32(e, code), host_u32(e, count_of(x)), host_slot_of(e, x), out};
     host_call(e, "host_convert", args, 4);
-    return host_get(e, 1, type_like(e, to, x));
+    return host_slot_load(e, out, 0, type_like(e, to, x));
 }
 
 /// bf16 is the upper half of an fp32.
@@ -104,11 +103,11 @@ LLVMValueRef host_emit_math(emitter *e, ir_opcode op, dtype t, bool precise, LLV
         return emit_intrinsic(e, "llvm.sqrt", true, &x, 1);
     if (op == OP_ABS)
         return emit_intrinsic(e, "llvm.fabs", true, &x, 1);
-    host_put(e, 0, x);
-    LLVMValueRef args[] = {host_u32(e, op), host_u32(e, t), host_scratch(e, 0, 0),
-                           host_scratch(e, 1, 0), host_u32(e, count_of(x))};
+    LLVMValueRef out = host_slot_new(e, count_of(x) * dtype_bytes(t));
+    LLVMValueRef args[] = {host_u32(e, op), host_u32(e, t), host_slot_of(e, x), out,
+                           host_u32(e, count_of(x))};
     host_call(e, "host_math", args, 5);
-    return host_get(e, 1, LLVMTypeOf(x));
+    return host_slot_load(e, out, 0, LLVMTypeOf(x));
 }
 
 static LLVMValueRef divide(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
@@ -122,12 +121,11 @@ LLVMValueRef host_emit_fdiv(emitter *e, dtype t, bool precise, LLVMValueRef x, L
 }
 
 static LLVMValueRef remainder_of(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
-    host_put(e, 0, x);
-    host_put(e, 1, y);
-    LLVMValueRef args[] = {host_u32(e, t), host_scratch(e, 0, 0), host_scratch(e, 1, 0),
-                           host_scratch(e, 2, 0), host_u32(e, count_of(x))};
+    LLVMValueRef out = host_slot_new(e, count_of(x) * dtype_bytes(t));
+    LLVMValueRef args[] = {host_u32(e, t), host_slot_of(e, x), host_slot_of(e, y), out,
+                           host_u32(e, count_of(x))};
     host_call(e, "host_remainder", args, 5);
-    return host_get(e, 2, LLVMTypeOf(x));
+    return host_slot_load(e, out, 0, LLVMTypeOf(x));
 }
 
 LLVMValueRef host_emit_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {

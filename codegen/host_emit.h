@@ -6,17 +6,15 @@
 #include "codegen/emit.h"
 #include "codegen/host_rt.h"
 
-enum { HOST_SCRATCH_BUFFERS = 4 };
-
 /// emitter.target_state of the host target.
 typedef struct host_module_state {
     VEC(host_site) sites; ///< of all functions; names and texts live in the emitter's arena
     // Of the function being emitted:
     LLVMValueRef warp; ///< its argument, a host_warp *
     LLVMValueRef program_id[3], num_programs[3], warp_id, cta_rank;
-    /// Stack buffers through which lane values pass to the runtime; each holds 32 groups of 16
-    /// bytes. A call leaves nothing in them that outlives the loads after it.
-    LLVMValueRef scratch[HOST_SCRATCH_BUFFERS];
+    LLVMValueRef last_alloca; ///< where the next slot goes after; NULL: at the entry's start
+    struct host_slot_row *slots; ///< hash table of host_slot.c
+    uint32_t num_slots, slot_capacity;
 } host_module_state;
 
 static inline host_module_state *host_state(emitter *e) { return e->target_state; }
@@ -29,12 +27,24 @@ LLVMTypeRef host_value_type(emitter *e, dtype t);
 /// Calls a function of HOST_RUNTIME.
 LLVMValueRef host_call(emitter *e, const char *name, LLVMValueRef *args, unsigned n);
 LLVMValueRef host_u32(emitter *e, uint32_t v);
-/// Address of byte `offset` of a scratch buffer.
-LLVMValueRef host_scratch(emitter *e, unsigned buffer, unsigned offset);
-/// Stores a scalar or lane value (i1 as bytes of 0 and 1) at the start of a buffer.
-void host_put(emitter *e, unsigned buffer, LLVMValueRef v);
-/// Loads a value of a type (not of i1) from the start of a buffer.
-LLVMValueRef host_get(emitter *e, unsigned buffer, LLVMTypeRef type);
+/// Address of byte `offset` from p.
+LLVMValueRef host_byte_offset(emitter *e, LLVMValueRef p, unsigned offset);
+/// Bytes of an element of any register type but i1.
+unsigned host_type_bytes(LLVMTypeRef elem);
+
+// --- host_slot.c: the memory through which values pass to the runtime and back.
+/// After the body: a value with a slot is read from there again after every call.
+void host_slots_end(emitter *e);
+/// Forgets the slots of the function before.
+void host_slots_begin(emitter *e);
+/// New memory on the warp's stack.
+LLVMValueRef host_slot_new(emitter *e, unsigned bytes);
+/// The address of memory that holds v (a scalar or lane value, not of i1).
+LLVMValueRef host_slot_of(emitter *e, LLVMValueRef v);
+/// Loads a value that the runtime has written at a byte offset of a slot; no later call writes it.
+LLVMValueRef host_slot_load(emitter *e, LLVMValueRef slot, unsigned offset, LLVMTypeRef type);
+/// Stores v at a byte offset of a slot.
+void host_slot_store(emitter *e, LLVMValueRef slot, unsigned offset, LLVMValueRef v);
 
 // --- host_arith.c: the arithmetic of target_host.
 LLVMValueRef host_emit_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x);

@@ -1,7 +1,12 @@
 // Host code: every function of a module through the emitter and the host target to LLVM IR, then
-// machine code in this process through ORC. LLVM's passes run at O1, with the processor's own
-// vector instructions; ORC only links the object file, and resolves the runtime's functions and the
-// few C library functions that LLVM may call to their addresses here, so no symbol is searched for.
+// machine code in this process through ORC, with the processor's own vector instructions. ORC only
+// links the object file; the runtime's functions and the few C library functions that LLVM may call
+// are given to it by address, so no symbol is searched for.
+//
+// Compile time counts more than speed here: the device is for checking kernels, most of which run
+// a few programs. Optimizing instruction selection and register allocation double the compile time
+// and change nothing measurable in the run time, because the registers of a warp live in memory
+// between calls anyway (host_slot.c).
 #include "codegen/host_emit.h"
 
 #include <llvm-c/Analysis.h>
@@ -22,7 +27,7 @@ enum {
     RUNTIME_STACK_BYTES = 256 << 10, ///< for what generated code calls
 };
 
-#define PASSES "default<O1>"
+#define PASSES "function(early-cse,adce)"
 
 /// One compilation: the LLVM objects that must be disposed of by hand.
 typedef struct job {
@@ -88,7 +93,7 @@ static bool create_machine(job *j) {
     char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
     LLVMTargetRef native;
     if (LLVMGetTargetFromTriple(triple, &native, &error) == 0)
-        j->machine = LLVMCreateTargetMachine(native, triple, cpu, features, LLVMCodeGenLevelLess,
+        j->machine = LLVMCreateTargetMachine(native, triple, cpu, features, LLVMCodeGenLevelNone,
                                              LLVMRelocPIC, LLVMCodeModelSmall);
     bool ok = j->machine != NULL;
     if (ok) {

@@ -88,6 +88,26 @@ static void check_lanes(host_warp *w, uint32_t site, const uint64_t *pointers, u
 
 // ---------------------------------------------------------------------------- loads and stores
 
+/// The lanes' addresses: `places` itself, or computed into `room`.
+static const uint64_t *find_addresses(const host_site *site, uint64_t base, const void *places,
+                                      uint64_t room[HOST_LANES]) {
+    const int32_t *offsets = places;
+    int64_t bytes = dtype_bytes(site->elem);
+    switch (site->addressing) {
+    case HOST_ADDRESSES:
+        return places;
+    case HOST_SIGNED_OFFSETS:
+        for (unsigned i = 0; i < HOST_LANES; i++)
+            room[i] = base + (uint64_t)(offsets[i] * bytes);
+        break;
+    case HOST_UNSIGNED_OFFSETS:
+        for (unsigned i = 0; i < HOST_LANES; i++)
+            room[i] = base + (uint64_t)((uint32_t)offsets[i] * bytes);
+        break;
+    }
+    return room;
+}
+
 // Single elements are read and written whole: another thread may be doing the same.
 #define MOVE_LANES(T)                                                                              \
     static void load_##T(const uint64_t *pointers, T *values, uint32_t mask, unsigned vec) {       \
@@ -112,10 +132,24 @@ MOVE_LANES(uint16_t)
 MOVE_LANES(uint32_t)
 MOVE_LANES(uint64_t)
 
-void host_load(host_warp *w, uint32_t site_index, const uint64_t *pointers, void *values,
-               uint32_t mask) {
+static void fill_inactive(void *values, const void *other, unsigned bytes, unsigned vec) {
+    for (unsigned k = 0; k < vec; k++) {
+        char *to = (char *)values + k * HOST_LANES * bytes;
+        if (other)
+            memcpy(to, other, HOST_LANES * bytes);
+        else
+            memset(to, 0, HOST_LANES * bytes);
+    }
+}
+
+void host_load(host_warp *w, uint32_t site_index, uint64_t base, const void *places,
+               const void *other, void *values, uint32_t mask) {
     const host_site *site = &w->sites[site_index];
     unsigned bytes = dtype_bytes(site->elem), vec = site->vec;
+    uint64_t room[HOST_LANES];
+    const uint64_t *pointers = find_addresses(site, base, places, room);
+    if (mask != UINT32_MAX)
+        fill_inactive(values, other, bytes, vec);
     if (is_one_block(w, site, pointers, mask)) {
         if (vec == 1) {
             memcpy(values, (const void *)(uintptr_t)pointers[0], HOST_LANES * bytes);
@@ -132,10 +166,12 @@ void host_load(host_warp *w, uint32_t site_index, const uint64_t *pointers, void
     }
 }
 
-void host_store(host_warp *w, uint32_t site_index, const uint64_t *pointers, const void *values,
-                uint32_t mask) {
+void host_store(host_warp *w, uint32_t site_index, uint64_t base, const void *places,
+                const void *values, uint32_t mask) {
     const host_site *site = &w->sites[site_index];
     unsigned bytes = dtype_bytes(site->elem), vec = site->vec;
+    uint64_t room[HOST_LANES];
+    const uint64_t *pointers = find_addresses(site, base, places, room);
     if (is_one_block(w, site, pointers, mask)) {
         if (vec == 1) {
             memcpy((void *)(uintptr_t)pointers[0], values, HOST_LANES * bytes);
@@ -251,10 +287,12 @@ static uint64_t get_lane(const void *values, unsigned lane, unsigned bytes) {
     return bits;
 }
 
-void host_atomic(host_warp *w, uint32_t site_index, const uint64_t *pointers, const void *compares,
-                 const void *values, void *old, uint32_t mask) {
+void host_atomic(host_warp *w, uint32_t site_index, uint64_t base, const void *places,
+                 const void *compares, const void *values, void *old, uint32_t mask) {
     const host_site *site = &w->sites[site_index];
     unsigned bytes = dtype_bytes(site->elem);
+    uint64_t room[HOST_LANES];
+    const uint64_t *pointers = find_addresses(site, base, places, room);
     check_lanes(w, site_index, pointers, mask);
     for (unsigned lane = 0; lane < HOST_LANES; lane++) {
         uint64_t bits = 0;

@@ -38,6 +38,13 @@ typedef enum host_atomic_kind {
     HOST_ATOMIC_CAS,
 } host_atomic_kind;
 
+/// How an access gives its 32 addresses: as they are, or as a base and 32-bit element offsets.
+typedef enum host_addressing {
+    HOST_ADDRESSES,        ///< uint64_t each; the base is 0
+    HOST_SIGNED_OFFSETS,   ///< int32_t each
+    HOST_UNSIGNED_OFFSETS, ///< uint32_t each
+} host_addressing;
+
 /// A place in the source that a runtime call may have to name, and the constant facts of that call.
 /// Generated code passes its index.
 typedef struct host_site {
@@ -47,6 +54,7 @@ typedef struct host_site {
     dtype elem;          ///< of the access or of the printed value
     uint8_t vec;         ///< consecutive elements per lane; 0: of a scalar condition
     host_atomic_kind atomic;
+    host_addressing addressing;
     int root;            ///< parameter the pointer derives from, or -1
     const char *name;    ///< that parameter's name, may be NULL
     const char *text;    ///< of an assertion, a hint, or the prefix of a print
@@ -99,11 +107,11 @@ struct host_warp {
 /// Name and signature of every function that generated code calls: result, then parameters.
 /// v void, p pointer, i uint32_t, l uint64_t.
 #define HOST_RUNTIME(X)                                                                            \
-    X(host_load, "vpippi")                                                                         \
-    X(host_store, "vpippi")                                                                        \
+    X(host_load, "vpilpppi")                                                                       \
+    X(host_store, "vpilppi")                                                                       \
     X(host_load_scalar, "lpili")                                                                   \
     X(host_store_scalar, "vpilli")                                                                 \
-    X(host_atomic, "vpippppi")                                                                     \
+    X(host_atomic, "vpilppppi")                                                                    \
     X(host_atomic_scalar, "lpillli")                                                               \
     X(host_shared_load, "vpiipp")                                                                  \
     X(host_shared_store, "vpiippi")                                                                \
@@ -116,19 +124,22 @@ struct host_warp {
     X(host_remainder, "vipppi")                                                                    \
     X(host_convert, "viipp")
 
-// --- host_memory.c. `pointers` are the addresses of each lane's first element; `values` hold
-// element k of lane l at [k * 32 + l]. A lane whose bit of `mask` is 0 touches nothing. An access
-// that is not allowed stops the program and does not return.
-void host_load(host_warp *w, uint32_t site, const uint64_t *pointers, void *values, uint32_t mask);
-void host_store(host_warp *w, uint32_t site, const uint64_t *pointers, const void *values,
+// --- host_memory.c. `places` are the addresses or offsets (host_site.addressing) of each lane's
+// first element; `values` hold element k of lane l at [k * 32 + l]. A lane whose bit of `mask` is 0
+// touches nothing. An access that is not allowed stops the program and does not return.
+
+/// Inactive lanes get `other`, one register for every k; NULL: 0.
+void host_load(host_warp *w, uint32_t site, uint64_t base, const void *places, const void *other,
+               void *values, uint32_t mask);
+void host_store(host_warp *w, uint32_t site, uint64_t base, const void *places, const void *values,
                 uint32_t mask);
 /// Bits of one element, 0 if not active.
 uint64_t host_load_scalar(host_warp *w, uint32_t site, uint64_t pointer, uint32_t active);
 void host_store_scalar(host_warp *w, uint32_t site, uint64_t pointer, uint64_t bits,
                        uint32_t active);
 /// Lane after lane. `old` gets the values before, 0 in inactive lanes; `compares` only for CAS.
-void host_atomic(host_warp *w, uint32_t site, const uint64_t *pointers, const void *compares,
-                 const void *values, void *old, uint32_t mask);
+void host_atomic(host_warp *w, uint32_t site, uint64_t base, const void *places,
+                 const void *compares, const void *values, void *old, uint32_t mask);
 uint64_t host_atomic_scalar(host_warp *w, uint32_t site, uint64_t pointer, uint64_t compare,
                             uint64_t value, uint32_t active);
 /// Shared memory at byte offsets of 32 lanes; `vec` elements of `bytes` bytes each.

@@ -6,12 +6,6 @@
 
 #include <stdio.h>
 
-enum {
-    SCRATCH_BYTES = HOST_LANES * HOST_MAX_GROUP_BYTES,
-    SCRATCH_ALIGN = 64,
-    POINTERS = 0, VALUES = 1, COMPARES = 2, OLD = 3, ///< what the buffers hold for an access
-};
-
 // ---------------------------------------------------------------------------- types, small things
 
 LLVMTypeRef host_value_type(emitter *e, dtype t) {
@@ -72,44 +66,11 @@ LLVMValueRef host_call(emitter *e, const char *name, LLVMValueRef *args, unsigne
     return LLVMBuildCall2(e->b, LLVMGlobalGetValueType(fn), fn, args, n, "");
 }
 
-// ---------------------------------------------------------------------------- scratch
-
-static LLVMValueRef byte_offset(emitter *e, LLVMValueRef p, unsigned offset) {
+LLVMValueRef host_byte_offset(emitter *e, LLVMValueRef p, unsigned offset) {
     if (offset == 0)
         return p;
     LLVMValueRef at = LLVMConstInt(LLVMInt64TypeInContext(e->llvm), offset, false);
     return LLVMBuildGEP2(e->b, LLVMInt8TypeInContext(e->llvm), p, &at, 1, "");
-}
-
-LLVMValueRef host_scratch(emitter *e, unsigned buffer, unsigned offset) {
-    return byte_offset(e, host_state(e)->scratch[buffer], offset);
-}
-
-// Alignments are stated: the natural one of a vector of 32 is more than a stack has.
-static unsigned alignment_at(unsigned offset) {
-    return offset % SCRATCH_ALIGN == 0 ? SCRATCH_ALIGN : offset & -offset;
-}
-
-static void put_at(emitter *e, unsigned buffer, unsigned offset, LLVMValueRef v) {
-    LLVMTypeRef type = LLVMTypeOf(v);
-    bool is_vector = emit_is_vector(v);
-    LLVMTypeRef elem = is_vector ? LLVMGetElementType(type) : type;
-    if (LLVMGetTypeKind(elem) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(elem) == 1)
-        v = LLVMBuildZExt(e->b, v, emit_int_like(e, 8, v), "");
-    LLVMValueRef store = LLVMBuildStore(e->b, v, host_scratch(e, buffer, offset));
-    LLVMSetAlignment(store, alignment_at(offset));
-}
-
-static LLVMValueRef get_at(emitter *e, unsigned buffer, unsigned offset, LLVMTypeRef type) {
-    LLVMValueRef load = LLVMBuildLoad2(e->b, type, host_scratch(e, buffer, offset), "");
-    LLVMSetAlignment(load, alignment_at(offset));
-    return load;
-}
-
-void host_put(emitter *e, unsigned buffer, LLVMValueRef v) { put_at(e, buffer, 0, v); }
-
-LLVMValueRef host_get(emitter *e, unsigned buffer, LLVMTypeRef type) {
-    return get_at(e, buffer, 0, type);
 }
 
 /// A lane i1 as a bit mask; NULL: every lane.
@@ -123,7 +84,8 @@ static LLVMValueRef mask_bits(emitter *e, LLVMValueRef mask) {
 static bool same_site(const host_site *a, const host_site *b) {
     return a->file == b->file && a->line == b->line && a->column == b->column &&
            a->kind == b->kind && a->elem == b->elem && a->vec == b->vec &&
-           a->atomic == b->atomic && a->root == b->root && a->text == b->text;
+           a->atomic == b->atomic && a->addressing == b->addressing && a->root == b->root &&
+           a->text == b->text;
 }
 
 /// The index of a site, as an argument. The registers of one op follow each other and share it.
@@ -141,8 +103,9 @@ static LLVMValueRef add_site(emitter *e, host_site site, src_range at) {
 }
 
 static LLVMValueRef add_access(emitter *e, const cg_access *a, host_site_kind kind,
-                               host_atomic_kind atomic) {
+                               host_atomic_kind atomic, host_addressing addressing) {
     host_site site = {.kind = kind,
+                      .addressing = addressing,
                       .elem = a->elem,
                       .vec = (uint8_t)(a->uniform ? 1 : a->vec),
                       .atomic = atomic,
@@ -186,7 +149,7 @@ static LLVMValueRef num_programs(emitter *e, unsigned axis) {
 // ---------------------------------------------------------------------------- the function's frame
 
 static LLVMValueRef load_field(emitter *e, LLVMTypeRef type, LLVMValueRef record, size_t offset) {
-    LLVMValueRef v = LLVMBuildLoad2(e->b, type, byte_offset(e, record, (unsigned)offset), "");
+    LLVMValueRef v = LLVMBuildLoad2(e->b, type, host_byte_offset(e, record, (unsigned)offset), "");
     LLVMSetAlignment(v, LLVMGetTypeKind(type) == LLVMPointerTypeKind ? 8 : 4);
     return v;
 }
@@ -241,11 +204,7 @@ static void begin_function(emitter *e, LLVMValueRef *param_values) {
     add_attribute(e, e->fn, "nounwind");
     LLVMPositionBuilderAtEnd(e->b, emit_new_block(e, "entry"));
     s->warp = LLVMGetParam(e->fn, 0);
-    LLVMTypeRef buffer = LLVMArrayType2(LLVMInt8TypeInContext(e->llvm), SCRATCH_BYTES);
-    for (unsigned i = 0; i < HOST_SCRATCH_BUFFERS; i++) {
-        s->scratch[i] = LLVMBuildAlloca(e->b, buffer, "scratch");
-        LLVMSetAlignment(s->scratch[i], SCRATCH_ALIGN);
-    }
+    host_slots_begin(e);
     load_warp_fields(e);
     LLVMValueRef args = load_field(e, ptr, s->warp, offsetof(host_warp, args));
     for (uint32_t i = 0; i < e->func->num_params; i++) {
@@ -256,11 +215,48 @@ static void begin_function(emitter *e, LLVMValueRef *param_values) {
     e->smem_base = LLVMConstNull(ptr); // shared memory is reached through the runtime
 }
 
-static void end_function(emitter *e) { LLVMBuildRetVoid(e->b); }
+static void end_function(emitter *e) {
+    LLVMBuildRetVoid(e->b);
+    host_slots_end(e);
+}
 
 // ---------------------------------------------------------------------------- global memory
 
-static unsigned register_bytes(const cg_access *a) { return HOST_LANES * dtype_bytes(a->elem); }
+/// Where the lanes of an access are: a scalar base, and the places that the runtime adds to it.
+typedef struct lane_places {
+    LLVMValueRef base, places;
+    host_addressing addressing;
+} lane_places;
+
+/// The scalar that a lane value repeats, if splat made it; else NULL.
+static LLVMValueRef splat_source(LLVMValueRef v) {
+    LLVMValueRef insert = LLVMIsAShuffleVectorInst(v) ? LLVMGetOperand(v, 0) : NULL;
+    if (!insert || !LLVMIsAInsertElementInst(insert) || !LLVMIsPoison(LLVMGetOperand(insert, 0)))
+        return NULL;
+    for (unsigned i = 0; i < HOST_LANES; i++)
+        if (LLVMGetMaskValue(v, i) != 0)
+            return NULL;
+    return LLVMGetOperand(insert, 1);
+}
+
+// Addresses are mostly one pointer plus 32-bit offsets, and the offsets serve several pointers: so
+// the sum is left to the runtime where the IR shows this form.
+static lane_places find_places(emitter *e, LLVMValueRef ptr, unsigned bytes) {
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm), i32 = LLVMInt32TypeInContext(e->llvm);
+    LLVMValueRef base = NULL, index = NULL;
+    if (LLVMIsAGetElementPtrInst(ptr) && LLVMGetNumOperands(ptr) == 2 &&
+        LLVMGetGEPSourceElementType(ptr) == LLVMIntTypeInContext(e->llvm, 8 * bytes)) {
+        base = splat_source(LLVMGetOperand(ptr, 0));
+        index = LLVMGetOperand(ptr, 1);
+    }
+    bool is_signed = index && LLVMIsASExtInst(index), is_unsigned = index && LLVMIsAZExtInst(index);
+    LLVMTypeRef vector = LLVMVectorType(i32, HOST_LANES);
+    if (base && (is_signed || is_unsigned) && LLVMTypeOf(LLVMGetOperand(index, 0)) == vector)
+        return (lane_places){LLVMBuildPtrToInt(e->b, base, i64, ""),
+                             host_slot_of(e, LLVMGetOperand(index, 0)),
+                             is_signed ? HOST_SIGNED_OFFSETS : HOST_UNSIGNED_OFFSETS};
+    return (lane_places){LLVMConstNull(i64), host_slot_of(e, ptr), HOST_ADDRESSES};
+}
 
 /// A scalar i1 as the runtime's `active`; NULL: active.
 static LLVMValueRef active_bit(emitter *e, LLVMValueRef mask) {
@@ -270,11 +266,12 @@ static LLVMValueRef active_bit(emitter *e, LLVMValueRef mask) {
 
 static LLVMValueRef element_address(emitter *e, const cg_access *a, unsigned k) {
     LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
-    return LLVMBuildPtrToInt(e->b, byte_offset(e, a->ptr, k * dtype_bytes(a->elem)), i64, "");
+    return LLVMBuildPtrToInt(e->b, host_byte_offset(e, a->ptr, k * dtype_bytes(a->elem)), i64, "");
 }
 
-static void load_uniform(emitter *e, const cg_access *a, LLVMValueRef site,
-                         LLVMValueRef const *other, LLVMValueRef *out) {
+static void load_uniform(emitter *e, const cg_access *a, LLVMValueRef const *other,
+                         LLVMValueRef *out) {
+    LLVMValueRef site = add_access(e, a, HOST_SITE_LOAD, HOST_ATOMIC_ADD, HOST_ADDRESSES);
     for (unsigned k = 0; k < a->vec; k++) {
         LLVMValueRef args[] = {host_state(e)->warp, site, element_address(e, a, k),
                                active_bit(e, a->mask)};
@@ -285,58 +282,89 @@ static void load_uniform(emitter *e, const cg_access *a, LLVMValueRef site,
     }
 }
 
-static void load(emitter *e, const cg_access *a, LLVMValueRef const *other, LLVMValueRef *out) {
-    LLVMValueRef site = add_access(e, a, HOST_SITE_LOAD, HOST_ATOMIC_ADD);
-    if (a->uniform) {
-        load_uniform(e, a, site, other, out);
-        return;
-    }
-    LLVMTypeRef type = LLVMVectorType(host_value_type(e, a->elem), HOST_LANES);
-    unsigned bytes = register_bytes(a);
-    host_put(e, POINTERS, a->ptr);
-    for (unsigned k = 0; a->mask && k < a->vec; k++) // masked-off lanes are left as they are
-        put_at(e, VALUES, k * bytes, other ? other[k] : LLVMConstNull(type));
-    LLVMValueRef args[] = {host_state(e)->warp, site, host_scratch(e, POINTERS, 0),
-                           host_scratch(e, VALUES, 0), mask_bits(e, a->mask)};
-    host_call(e, "host_load", args, 5);
-    for (unsigned k = 0; k < a->vec; k++)
-        out[k] = get_at(e, VALUES, k * bytes, type);
+/// The one register that all of a group's `other` are, to be filled in by the runtime; else NULL.
+static LLVMValueRef common_other(const cg_access *a, LLVMValueRef const *other) {
+    if (!other || !a->mask)
+        return NULL;
+    for (unsigned k = 1; k < a->vec; k++)
+        if (other[k] != other[0])
+            return NULL;
+    return other[0];
 }
 
-static void store(emitter *e, const cg_access *a, LLVMValueRef const *values) {
-    LLVMValueRef site = add_access(e, a, HOST_SITE_STORE, HOST_ATOMIC_ADD);
-    for (unsigned k = 0; a->uniform && k < a->vec; k++) {
+static void load(emitter *e, const cg_access *a, LLVMValueRef const *other, LLVMValueRef *out) {
+    if (a->uniform) {
+        load_uniform(e, a, other, out);
+        return;
+    }
+    unsigned bytes = dtype_bytes(a->elem);
+    LLVMTypeRef type = LLVMVectorType(host_value_type(e, a->elem), HOST_LANES);
+    lane_places at = find_places(e, a->ptr, bytes);
+    LLVMValueRef site = add_access(e, a, HOST_SITE_LOAD, HOST_ATOMIC_ADD, at.addressing);
+    LLVMValueRef common = common_other(a, other), slot = host_slot_new(e, a->vec * HOST_LANES * bytes);
+    LLVMValueRef fill = common ? host_slot_of(e, common)
+                               : LLVMConstNull(LLVMPointerTypeInContext(e->llvm, 0));
+    LLVMValueRef args[] = {host_state(e)->warp, site, at.base, at.places, fill, slot,
+                           mask_bits(e, a->mask)};
+    host_call(e, "host_load", args, 7);
+    for (unsigned k = 0; k < a->vec; k++) {
+        out[k] = host_slot_load(e, slot, k * HOST_LANES * bytes, type);
+        if (a->mask && other && !common)
+            out[k] = LLVMBuildSelect(e->b, a->mask, out[k], other[k], "");
+    }
+}
+
+/// The address of a group's values, one register after the other.
+static LLVMValueRef put_group(emitter *e, LLVMValueRef const *values, unsigned vec,
+                              unsigned bytes) {
+    if (vec == 1)
+        return host_slot_of(e, values[0]);
+    LLVMValueRef slot = host_slot_new(e, vec * HOST_LANES * bytes);
+    for (unsigned k = 0; k < vec; k++)
+        host_slot_store(e, slot, k * HOST_LANES * bytes, values[k]);
+    return slot;
+}
+
+static void store_uniform(emitter *e, const cg_access *a, LLVMValueRef const *values) {
+    LLVMValueRef site = add_access(e, a, HOST_SITE_STORE, HOST_ATOMIC_ADD, HOST_ADDRESSES);
+    for (unsigned k = 0; k < a->vec; k++) {
         LLVMValueRef args[] = {host_state(e)->warp, site, element_address(e, a, k),
                                bits_from_value(e, values[k]), active_bit(e, a->mask)};
         host_call(e, "host_store_scalar", args, 5);
     }
-    if (a->uniform)
+}
+
+static void store(emitter *e, const cg_access *a, LLVMValueRef const *values) {
+    if (a->uniform) {
+        store_uniform(e, a, values);
         return;
-    host_put(e, POINTERS, a->ptr);
-    for (unsigned k = 0; k < a->vec; k++)
-        put_at(e, VALUES, k * register_bytes(a), values[k]);
-    LLVMValueRef args[] = {host_state(e)->warp, site, host_scratch(e, POINTERS, 0),
-                           host_scratch(e, VALUES, 0), mask_bits(e, a->mask)};
-    host_call(e, "host_store", args, 5);
+    }
+    unsigned bytes = dtype_bytes(a->elem);
+    lane_places at = find_places(e, a->ptr, bytes);
+    LLVMValueRef site = add_access(e, a, HOST_SITE_STORE, HOST_ATOMIC_ADD, at.addressing);
+    LLVMValueRef args[] = {host_state(e)->warp, site, at.base, at.places,
+                           put_group(e, values, a->vec, bytes), mask_bits(e, a->mask)};
+    host_call(e, "host_store", args, 6);
 }
 
 static LLVMValueRef atomic(emitter *e, const cg_access *a, host_atomic_kind kind, LLVMValueRef cmp,
                            LLVMValueRef value) {
-    LLVMValueRef site = add_access(e, a, HOST_SITE_ATOMIC, kind), warp = host_state(e)->warp;
+    LLVMValueRef warp = host_state(e)->warp;
     if (a->uniform) {
+        LLVMValueRef site = add_access(e, a, HOST_SITE_ATOMIC, kind, HOST_ADDRESSES);
         LLVMValueRef args[] = {warp, site, element_address(e, a, 0), bits_from_value(e, cmp),
                                bits_from_value(e, value), active_bit(e, a->mask)};
         LLVMValueRef bits = host_call(e, "host_atomic_scalar", args, 6);
         return value_from_bits(e, bits, host_value_type(e, a->elem));
     }
-    host_put(e, POINTERS, a->ptr);
-    host_put(e, VALUES, value);
-    host_put(e, COMPARES, cmp);
-    LLVMValueRef args[] = {warp, site, host_scratch(e, POINTERS, 0), host_scratch(e, COMPARES, 0),
-                           host_scratch(e, VALUES, 0), host_scratch(e, OLD, 0),
-                           mask_bits(e, a->mask)};
-    host_call(e, "host_atomic", args, 7);
-    return host_get(e, OLD, LLVMTypeOf(value));
+    unsigned bytes = dtype_bytes(a->elem);
+    lane_places at = find_places(e, a->ptr, bytes);
+    LLVMValueRef site = add_access(e, a, HOST_SITE_ATOMIC, kind, at.addressing);
+    LLVMValueRef old = host_slot_new(e, HOST_LANES * bytes);
+    LLVMValueRef args[] = {warp, site, at.base, at.places, host_slot_of(e, cmp),
+                           host_slot_of(e, value), old, mask_bits(e, a->mask)};
+    host_call(e, "host_atomic", args, 8);
+    return host_slot_load(e, old, 0, LLVMTypeOf(value));
 }
 
 static LLVMValueRef atomic_rmw(emitter *e, const cg_access *a, sv kind, LLVMValueRef value, sv sem,
@@ -376,8 +404,7 @@ static LLVMValueRef shuffle_xor(emitter *e, LLVMValueRef v, unsigned lane_mask) 
     return shuffle_constant(e, v, LLVMConstVector(source, HOST_LANES));
 }
 
-/// Bytes of an element of a vector of anything but i1.
-static unsigned element_bytes(LLVMTypeRef elem) {
+unsigned host_type_bytes(LLVMTypeRef elem) {
     switch (LLVMGetTypeKind(elem)) {
     case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(elem) / 8;
     case LLVMFloatTypeKind: return 4;
@@ -387,16 +414,14 @@ static unsigned element_bytes(LLVMTypeRef elem) {
 
 static LLVMValueRef shuffle_idx(emitter *e, LLVMValueRef v, LLVMValueRef src_lane) {
     LLVMTypeRef type = LLVMTypeOf(v);
-    bool is_bit = LLVMTypeOf(v) == emit_int_like(e, 1, v);
+    bool is_bit = type == emit_int_like(e, 1, v);
     if (is_bit)
         v = LLVMBuildZExt(e->b, v, emit_int_like(e, 8, v), "");
-    host_put(e, 0, v);
-    host_put(e, 1, src_lane);
-    unsigned bytes = element_bytes(LLVMGetElementType(LLVMTypeOf(v)));
-    LLVMValueRef args[] = {host_u32(e, bytes), host_scratch(e, 0, 0), host_scratch(e, 1, 0),
-                           host_scratch(e, 2, 0)};
+    unsigned bytes = host_type_bytes(LLVMGetElementType(LLVMTypeOf(v)));
+    LLVMValueRef slot = host_slot_new(e, HOST_LANES * bytes);
+    LLVMValueRef args[] = {host_u32(e, bytes), host_slot_of(e, v), host_slot_of(e, src_lane), slot};
     host_call(e, "host_shuffle", args, 4);
-    LLVMValueRef out = host_get(e, 2, LLVMTypeOf(v));
+    LLVMValueRef out = host_slot_load(e, slot, 0, LLVMTypeOf(v));
     return is_bit ? LLVMBuildTrunc(e->b, out, type, "") : out;
 }
 
@@ -414,25 +439,22 @@ static void back_edge(emitter *e, src_range loop) {
 
 static void smem_store(emitter *e, LLVMValueRef offset, LLVMValueRef const *values, unsigned vec,
                        LLVMValueRef pred) {
-    unsigned bytes = element_bytes(LLVMGetElementType(LLVMTypeOf(values[0])));
-    host_put(e, POINTERS, offset);
-    for (unsigned k = 0; k < vec; k++)
-        put_at(e, VALUES, k * HOST_LANES * bytes, values[k]);
-    LLVMValueRef args[] = {host_state(e)->warp,      host_u32(e, bytes),
-                           host_u32(e, vec),         host_scratch(e, POINTERS, 0),
-                           host_scratch(e, VALUES, 0), mask_bits(e, pred)};
+    unsigned bytes = host_type_bytes(LLVMGetElementType(LLVMTypeOf(values[0])));
+    LLVMValueRef args[] = {host_state(e)->warp,    host_u32(e, bytes),
+                           host_u32(e, vec),       host_slot_of(e, offset),
+                           put_group(e, values, vec, bytes), mask_bits(e, pred)};
     host_call(e, "host_shared_store", args, 6);
 }
 
 static void smem_load(emitter *e, LLVMValueRef offset, LLVMTypeRef elem, unsigned vec,
                       LLVMValueRef *out) {
-    unsigned bytes = element_bytes(elem);
-    host_put(e, POINTERS, offset);
+    unsigned bytes = host_type_bytes(elem);
+    LLVMValueRef slot = host_slot_new(e, vec * HOST_LANES * bytes);
     LLVMValueRef args[] = {host_state(e)->warp, host_u32(e, bytes), host_u32(e, vec),
-                           host_scratch(e, POINTERS, 0), host_scratch(e, VALUES, 0)};
+                           host_slot_of(e, offset), slot};
     host_call(e, "host_shared_load", args, 5);
     for (unsigned k = 0; k < vec; k++)
-        out[k] = get_at(e, VALUES, k * HOST_LANES * bytes, LLVMVectorType(elem, HOST_LANES));
+        out[k] = host_slot_load(e, slot, k * HOST_LANES * bytes, LLVMVectorType(elem, HOST_LANES));
 }
 
 // ---------------------------------------------------------------------------- debugging
@@ -478,10 +500,10 @@ static const char *print_prefix(emitter *e, const ir_op *op, uint32_t operand) {
 /// Prints one register of 32 elements, or a scalar in lane 0.
 static void print_register(emitter *e, LLVMValueRef site, LLVMValueRef index, LLVMValueRef value,
                            LLVMValueRef bits) {
-    host_put(e, POINTERS, index);
-    host_put(e, VALUES, value);
-    LLVMValueRef args[] = {host_state(e)->warp, site, host_scratch(e, POINTERS, 0),
-                           host_scratch(e, VALUES, 0), bits};
+    if (LLVMTypeOf(value) == emit_int_like(e, 1, value))
+        value = LLVMBuildZExt(e->b, value, emit_int_like(e, 8, value), "");
+    LLVMValueRef args[] = {host_state(e)->warp, site, host_slot_of(e, index),
+                           host_slot_of(e, value), bits};
     host_call(e, "host_print", args, 5);
 }
 
