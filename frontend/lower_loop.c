@@ -36,7 +36,7 @@ typedef struct loop {
     VEC(carried) vars;
     ir_values inits;
     bool *is_assigned; ///< per slot of the start
-    bool retry;        ///< a variable changed that was not carried
+    uint32_t errors;   ///< reported before it
 } loop;
 
 // --- what a body assigns
@@ -114,7 +114,6 @@ static void find_carried(loop *l, const ast_stmt *s) {
 /// Starts an attempt: names as before the loop, initial values gathered.
 static void begin_attempt(loop *l) {
     lowering *lo = l->lo;
-    l->retry = false;
     l->inits.len = 0;
     lo->b.block = l->before.block;
     lo->b.before = l->before.before;
@@ -220,6 +219,8 @@ static ir_values current_values(loop *l) {
             continue;
         if (now && now->state == BINDING_VALUE && now->value.kind != VALUE_POISON)
             report_change(l, c, now);
+        else
+            c->is_wrong = true;
         out.len = first;
         loop again = {.lo = lo};
         value_map_leaves(lo->arena, c->tree, gather_leaf, &again);
@@ -229,29 +230,30 @@ static ir_values current_values(loop *l) {
     return out;
 }
 
-/// Looks at the names at the end of the body for what this attempt has taken for granted.
-static void check_assumptions(loop *l) {
+/// Looks at the names at the end of the body for what this attempt has taken for granted; true if
+/// another attempt is needed. After an error in the body there is none: what changed is poison.
+static bool needs_retry(loop *l) {
     lowering *lo = l->lo;
+    bool has_errors = diag_error_count(lo->diag) != l->errors, retry = false;
     for (uint32_t i = 0; i < l->vars.len; i++) {
         carried *c = &l->vars.data[i];
         const binding *now = lo->scope->slots[c->slot];
-        if (c->kind == CARRY_UNKNOWN)
+        bool is_lost = !now || now->state != BINDING_VALUE;
+        bool is_kept = c->kind != CARRY_NOT || (!is_lost && (now->value.kind == VALUE_POISON ||
+                                                value_same(&c->before->value, &now->value)));
+        if (c->kind == CARRY_UNKNOWN || (is_kept && !is_lost))
             continue;
-        if (!now || now->state != BINDING_VALUE) {
-            c->kind = CARRY_UNKNOWN;
+        if (!is_lost && !value_has_numbers(&c->before->value)) {
+            report_change(l, c, now);
+        } else if (has_errors) {
+            c->is_wrong = true;
+        } else {
+            c->kind = is_lost ? CARRY_UNKNOWN : CARRY_MATERIALIZED;
             c->after = now ? now : c->before;
-            l->retry = true;
-        } else if (c->kind == CARRY_NOT && !value_same(&c->before->value, &now->value) &&
-                   now->value.kind != VALUE_POISON) {
-            if (value_has_numbers(&c->before->value)) {
-                c->kind = CARRY_MATERIALIZED;
-            } else {
-                report_change(l, c, now);
-                continue;
-            }
-            l->retry = true;
+            retry = true;
         }
     }
+    return retry;
 }
 
 /// Names after the loop: carried ones are its results; what only the body assigns may be missing.
@@ -301,6 +303,7 @@ static ir_op *make_loop(loop *l, ir_opcode opcode, ir_value *const *leading, uin
 
 static void begin_loop(lowering *lo, loop *l, const ast_stmt *s) {
     *l = (loop){.lo = lo, .range = s->range, .before = lo->b, .start = scope_save(lo->scope)};
+    l->errors = diag_error_count(lo->diag);
     find_carried(l, s);
 }
 
@@ -369,7 +372,6 @@ static void lower_runtime_for(lowering *lo, const ast_stmt *s, const value *rang
             bounds[i] = ir_const_int(&lo->b, ir_scalar_type(DT_I32), i);
     loop l;
     begin_loop(lo, &l, s);
-    uint32_t errors = diag_error_count(lo->diag);
     ir_block *body;
     ir_values yields;
     scope_state end;
@@ -382,9 +384,8 @@ static void lower_runtime_for(lowering *lo, const ast_stmt *s, const value *rang
         v.range = v.defined = target->range;
         scope_set(lo->scope, target->name, v, target->range);
         lower_body(lo, s);
-        check_assumptions(&l);
         end = scope_save(lo->scope);
-    } while (l.retry && diag_error_count(lo->diag) == errors);
+    } while (needs_retry(&l));
     yields = current_values(&l);
     lower_set_range(lo, s->range);
     ir_yield(&lo->b, yields.data, yields.len);
@@ -493,7 +494,6 @@ void lower_while(lowering *lo, const ast_stmt *s) {
         lower_error(lo, s->range, "'else' after a loop is not supported");
     loop l;
     begin_loop(lo, &l, s);
-    uint32_t errors = diag_error_count(lo->diag);
     ir_block *regions[2];
     ir_values yields;
     scope_state end;
@@ -510,9 +510,8 @@ void lower_while(lowering *lo, const ast_stmt *s) {
         scope_restore(lo->scope, l.start);
         regions[1] = open_region(&l, NULL, (ir_type){0});
         lower_body(lo, s);
-        check_assumptions(&l);
         end = scope_save(lo->scope);
-    } while (l.retry && diag_error_count(lo->diag) == errors);
+    } while (needs_retry(&l));
     if (value_is_constexpr(&known))
         lower_error(lo, s->value->range,
                     "this loop never ends: its condition is always true, and 'break' is not "
