@@ -20,6 +20,25 @@ static src_range here(const ast_parser *ps, uint32_t offset) {
     return ast_range(ps, offset, offset);
 }
 
+// Measures the blanks before `offset` on its line.
+static indent_level measure(const ast_parser *ps, uint32_t offset) {
+    const char *text = ps->text.data;
+    uint32_t begin = offset;
+    while (begin > ps->begin && (text[begin - 1] == ' ' || text[begin - 1] == '\t' ||
+                                 text[begin - 1] == '\f'))
+        begin--;
+    indent_level level = {0, 0, false};
+    for (uint32_t i = begin; i < offset; i++) {
+        if (text[i] == '\f') {
+            level = (indent_level){0, 0, false};
+            continue;
+        }
+        level.column = text[i] == '\t' ? (level.column / 8 + 1) * 8 : level.column + 1;
+        level.tabless++;
+    }
+    return level;
+}
+
 // --- brackets
 
 static char closer_of(char open) { return open == '(' ? ')' : open == '[' ? ']' : '}'; }
@@ -73,8 +92,19 @@ static bool is_closed_later(const ast_parser *ps) {
     return false;
 }
 
-bool ast_report_open_bracket(ast_parser *ps) {
-    if (!ps->num_brackets || is_closed_later(ps))
+// Does `offset` start a line that is no deeper than the statement it seems to go on with?
+static bool starts_like_statement(const ast_parser *ps, uint32_t offset) {
+    uint32_t begin = offset;
+    while (begin > ps->begin && strchr(" \t\f", ps->text.data[begin - 1]))
+        begin--;
+    bool starts_line = begin > ps->begin && strchr("\r\n", ps->text.data[begin - 1]);
+    return starts_line && measure(ps, offset).column <= ps->levels[ps->num_levels - 1].column;
+}
+
+bool ast_report_open_bracket(ast_parser *ps, src_range found) {
+    if (!ps->num_brackets || ps->one_expression)
+        return false;
+    if (is_closed_later(ps) && !starts_like_statement(ps, found.begin))
         return false;
     report_never_closed(ps);
     ps->num_brackets = 0; // so that the recovery finds the end of this line
@@ -82,25 +112,6 @@ bool ast_report_open_bracket(ast_parser *ps) {
 }
 
 // --- indentation
-
-// Measures the blanks before `offset` on its line.
-static indent_level measure(const ast_parser *ps, uint32_t offset) {
-    const char *text = ps->text.data;
-    uint32_t begin = offset;
-    while (begin > ps->begin && (text[begin - 1] == ' ' || text[begin - 1] == '\t' ||
-                                 text[begin - 1] == '\f'))
-        begin--;
-    indent_level level = {0, 0, false};
-    for (uint32_t i = begin; i < offset; i++) {
-        if (text[i] == '\f') {
-            level = (indent_level){0, 0, false};
-            continue;
-        }
-        level.column = text[i] == '\t' ? (level.column / 8 + 1) * 8 : level.column + 1;
-        level.tabless++;
-    }
-    return level;
-}
 
 static void check_tabs(ast_parser *ps, src_range at, bool agree) {
     if (!agree && !ps->tabs_reported) {
@@ -121,13 +132,16 @@ static int deeper(ast_parser *ps, indent_level level, src_range at) {
     return level.silent ? 0 : TOK_INDENT;
 }
 
+// A line between two levels is read as one of the deeper block, which goes on at its column.
 static int shallower(ast_parser *ps, indent_level level, src_range at) {
-    while (level.column < ps->levels[ps->num_levels - 1].column)
+    while (level.column < ps->levels[ps->num_levels - 1].column) {
+        if (level.column > ps->levels[ps->num_levels - 2].column) {
+            ast_report(ps, at, "unindent does not match any outer level");
+            level.silent = ps->levels[ps->num_levels - 1].silent;
+            ps->levels[ps->num_levels - 1] = level;
+            break;
+        }
         ps->pending_dedents += !ps->levels[--ps->num_levels].silent;
-    if (level.column > ps->levels[ps->num_levels - 1].column) {
-        ast_report(ps, at, "unindent does not match any outer level");
-        level.silent = true;
-        ps->levels[ps->num_levels++] = level;
     }
     if (!ps->pending_dedents)
         return 0;

@@ -161,8 +161,9 @@ ast_expr *ast_strings(ast_parser *ps, src_range r, ast_exprs parts);
 // --- indent.c
 /// Parses text[begin, end) as one expression; NULL after an error.
 ast_expr *ast_parse_expression(ast_parser *outer, uint32_t begin, uint32_t end);
-/// Called at a syntax error inside brackets: reports the innermost one if it is never closed.
-bool ast_report_open_bracket(ast_parser *ps);
+/// Called at a syntax error: reports the innermost open bracket if that is what is wrong, as it is
+/// never closed, or as `found` starts a line that looks like the next statement.
+bool ast_report_open_bracket(ast_parser *ps, src_range found);
 
 // --- host_code.c
 /// Overwrites with spaces what of a Python file is neither a jit function, an import of interest,

@@ -379,7 +379,7 @@ atom: NAME                          { $$ = ast_name(ps, @1); }
     | '{' test ':' test clauses '}' { $$ = ast_refused(ps, @$, "dict comprehension", NULL, (ast_exprs){0}); }
     | '{' nameds '}'                { $$ = ast_refused(ps, @$, "set", NULL, $2); }
     | '{' nameds ',' '}'            { $$ = ast_refused(ps, @$, "set", NULL, $2); }
-    | '{' named clauses '}'         { $$ = ast_refused(ps, @$, "set comprehension", NULL, (ast_exprs){0}); }
+    | '{' named clauses '}'         { $$ = ast_refused(ps, @$, "set comprehension", $2, (ast_exprs){0}); }
     ;
 strings: STRING                     { $$ = ast_list(ps, (ast_exprs){0}, ast_string(ps, @1)); }
     | strings STRING                { $$ = ast_list(ps, $1, ast_string(ps, @2)); }
@@ -465,7 +465,8 @@ static sv describe_token(ast_parser *ps, yysymbol_kind_t token, src_range at) {
 }
 
 static int yyreport_syntax_error(const yypcontext_t *context, ast_parser *ps) {
-    if (ps->line_had_error || ast_report_open_bracket(ps))
+    src_range at = *yypcontext_location(context);
+    if (ps->line_had_error || ast_report_open_bracket(ps, at))
         return 0; /* one mistake, one error */
     yysymbol_kind_t token = yypcontext_token(context), list[YYNTOKENS];
     int n = yypcontext_expected_tokens(context, list, YYNTOKENS);
@@ -473,7 +474,6 @@ static int yyreport_syntax_error(const yypcontext_t *context, ast_parser *ps) {
     for (int i = 0; i < n; i++)
         expected[list[i]] = true;
     const char *phrase = expected_phrase(expected);
-    src_range at = *yypcontext_location(context);
     const char *found = describe_token(ps, token, at).data;
     bool wants_colon = phrase && !strcmp(phrase, "':'");
     if (wants_colon && token == YYTRANSLATE('=') && !expected[YYSYMBOL_NAME])
