@@ -429,7 +429,10 @@ static flow lower_static_for(lowering *lo, const ast_stmt *s, const value *range
         value v = value_int((int64_t)i);
         v.range = v.defined = s->targets.data[0]->range;
         lower_assign(lo, s->targets.data[0], v, true);
+        uint32_t errors = diag_error_count(lo->diag);
         how = lower_block(lo, s->body.data, s->body.len);
+        if (diag_error_count(lo->diag) != errors)
+            break; // the next iterations would say the same
     }
     frame->static_loops--;
     frame->is_tail = was_tail;
