@@ -1,0 +1,173 @@
+// Where barriers go: each row is the body of a kernel and, for its loads, stores, atomics,
+// reductions and conversions in program order, 'B' if a barrier must stand before it, else '.'.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "codegen/emit.h"
+
+// #l0: one element per thread. #l1: half of the warps are copies. #l2: like #l0, other warps.
+static const char header[] =
+    "#l0 = #layout<reg = [], lane = [1, 2, 4, 8, 16], warp = [32, 64], cta = []>\n"
+    "#l1 = #layout<reg = [], lane = [1, 2, 4, 8, 16], warp = [32, 0], cta = []>\n"
+    "#l2 = #layout<reg = [], lane = [4, 8, 16, 32, 64], warp = [1, 2], cta = []>\n"
+    "func @k(%x: *i32, %y: *i32, %c: *const i32, %n: i32, %b: i1) "
+    "{num_warps = 4, num_ctas = 1, num_stages = 1} {\n"
+    "%i: tile<128xi32, #l0> = arange {start = 0}\n"
+    "%i1: tile<128xi32, #l0> = arange {start = 1}\n"
+    "%one: tile<128xi32, #l0> = const {value = 1}\n"
+    "%half: tile<128xi32, #l0> = shr %i, %one\n"
+    "%xs: tile<128x*i32, #l0> = splat %x\n"
+    "%ys: tile<128x*i32, #l0> = splat %y\n"
+    "%px: tile<128x*i32, #l0> = addptr %xs, %i\n"
+    "%px1: tile<128x*i32, #l0> = addptr %xs, %i1\n"
+    "%pxh: tile<128x*i32, #l0> = addptr %xs, %half\n"
+    "%py: tile<128x*i32, #l0> = addptr %ys, %i\n"
+    "%j: tile<64xi32, #l1> = arange {start = 0}\n"
+    "%xj: tile<64x*i32, #l1> = splat %x\n"
+    "%pj: tile<64x*i32, #l1> = addptr %xj, %j\n"
+    "%s0: i32 = const {value = 0}\n"
+    "%s1: i32 = const {value = 1}\n";
+
+#define REDUCE(r, v) "%" r ": i32 = reduce %" v " {axis = 0} (%" r "a: i32, %" r "b: i32) {\n" \
+                     "%" r "s: i32 = add %" r "a, %" r "b\nyield %" r "s\n}\n"
+
+typedef struct row {
+    const char *what, *body, *barriers;
+} row;
+
+static const row rows[] = {
+    {"in place, each thread its own", "%v: tile<128xi32, #l0> = load %px\nstore %px, %v\n", ".."},
+    {"from one argument to another", "%v: tile<128xi32, #l0> = load %px\nstore %py, %v\n", ".."},
+    {"a scalar that may be overwritten", "%v: i32 = load %x\nstore %px, %i\n", ".B"},
+    {"also through another argument", "%v: i32 = load %x\nstore %py, %i\n", ".B"},
+    {"but not if it is const", "%v: i32 = load %c\nstore %py, %i\n", ".."},
+    {"neighbours", "store %px, %i\n%v: tile<128xi32, #l0> = load %px1\n", ".B"},
+    {"neighbours, the other way", "%v: tile<128xi32, #l0> = load %px1\nstore %px, %v\n", ".B"},
+    {"two reads", "%v: i32 = load %x\n%w: tile<128xi32, #l0> = load %px\n", ".."},
+    {"several threads on one address", "%v: tile<128xi32, #l0> = load %pxh\nstore %pxh, %v\n", ".B"},
+    {"copies", "%v: tile<64xi32, #l1> = load %pj\nstore %pj, %v\n", ".B"},
+    {"scalar in place", "%v: i32 = load %x\nstore %x, %v\n", ".B"},
+    {"the user's barrier", "%v: i32 = load %x\nbarrier\nstore %px, %i\n", ".."},
+    {"a barrier serves all before it",
+     "%v: i32 = load %x\nstore %px, %i\n%w: tile<128xi32, #l0> = load %px\n", ".B."},
+    {"in a loop, pointer from outside",
+     "for %s0, %n, %s1 (%k: i32) {\n%v: tile<128xi32, #l0> = load %px\nstore %px, %v\nyield\n}\n",
+     ".."},
+    {"in a loop, a new pointer each time",
+     "for %s0, %n, %s1 (%k: i32) {\n%ks: tile<128xi32, #l0> = splat %k\n"
+     "%p: tile<128x*i32, #l0> = addptr %px, %ks\n"
+     "%v: tile<128xi32, #l0> = load %p\nstore %p, %v\nyield\n}\n",
+     "B."},
+    {"in a loop, between arguments",
+     "for %s0, %n, %s1 (%k: i32) {\n%ks: tile<128xi32, #l0> = splat %k\n"
+     "%p: tile<128x*i32, #l0> = addptr %px, %ks\n"
+     "%v: tile<128xi32, #l0> = load %p\nstore %py, %v\nyield\n}\n",
+     ".."},
+    {"after a loop that may not run",
+     "store %px, %i\nfor %s0, %n, %s1 (%k: i32) {\nbarrier\nyield\n}\n%v: i32 = load %x\n", ".B"},
+    {"after one branch of two",
+     "if %b {\nstore %px, %i\nyield\n} else {\nyield\n}\n%v: i32 = load %x\n", ".B"},
+    {"in a branch", "%v: i32 = load %x\nif %b {\nstore %px, %i\nyield\n} else {\nyield\n}\n", ".B"},
+    {"a condition that reads what the body writes",
+     "while {\n%v: i32 = load %x\n%t: i1 = cmp %v, %n {pred = \"lt\"}\ncondition %t\n} do {\n"
+     "store %x, %n\nyield\n}\n",
+     "BB"},
+    {"reductions take turns", REDUCE("r", "i") REDUCE("s", "i") REDUCE("t", "i"), "..."},
+    {"one reduction in a loop",
+     "for %s0, %n, %s1 (%k: i32) {\n" REDUCE("r", "i") "yield\n}\n", "B"},
+    {"two reductions in a loop",
+     "for %s0, %n, %s1 (%k: i32) {\n" REDUCE("r", "i") REDUCE("s", "i") "yield\n}\n", ".."},
+    {"a conversion waits inside",
+     "%v: i32 = load %x\n%w: tile<128xi32, #l2> = convert_layout %i\nstore %px, %i\n", "..."},
+    {"relaxed atomics on one place",
+     "%v: i32 = atomic_rmw %x, %n {kind = \"add\", sem = \"relaxed\"}\n"
+     "%w: i32 = atomic_rmw %x, %n {kind = \"add\", sem = \"relaxed\"}\n",
+     ".B"},
+    {"an atomic publishes what was stored",
+     "store %px, %i\n%w: tile<128xi32, #l0> = atomic_rmw %py, %i {kind = \"add\"}\n", ".B"},
+    {"a relaxed one does not",
+     "store %px, %i\n%w: tile<128xi32, #l0> = atomic_rmw %py, %i {kind = \"add\", sem = \"relaxed\"}\n",
+     ".."},
+};
+
+static bool is_listed(const ir_op *op) {
+    switch (op->opcode) {
+    case OP_LOAD: case OP_STORE: case OP_ATOMIC_RMW: case OP_ATOMIC_CAS:
+    case OP_REDUCE: case OP_CONVERT_LAYOUT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+typedef struct listing {
+    const smem_plan *plan;
+    strbuf text;
+} listing;
+
+static void list_op(ir_op *op, void *ctx) {
+    listing *l = ctx;
+    if (is_listed(op))
+        strbuf_putc(&l->text, smem_barrier_before(l->plan, op) ? 'B' : '.');
+}
+
+static ir_func *parse(arena *a, const char *body) {
+    diag *d = diag_create(a);
+    sv text = sv_format(a, "%s%sreturn\n}\n", header, body);
+    ir_module *m = ir_parse(a, d, diag_add_file(d, "test.tir", text));
+    if (m && ir_verify(m->first, NULL))
+        return m->first;
+    strbuf s;
+    strbuf_init(&s, a);
+    diag_render_text(d, &s);
+    print_error("%s", s.data);
+    return NULL;
+}
+
+static void test_barriers(void **state) {
+    (void)state;
+    unsigned wrong = 0;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        arena *a = arena_create();
+        ir_func *f = parse(a, rows[i].body);
+        assert_non_null(f);
+        listing l = {.plan = smem_plan_create(f, axis_analyze(f, a), a)};
+        strbuf_init(&l.text, a);
+        ir_walk(f->body, list_op, &l);
+        if (strcmp(l.text.data, rows[i].barriers)) {
+            print_error("%s: expected %s, got %s\n", rows[i].what, rows[i].barriers, l.text.data);
+            wrong++;
+        }
+        arena_destroy(a);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/// Scratch of different ops may overlap in memory, but not in time; its size is that of the largest.
+static void test_sizes(void **state) {
+    (void)state;
+    arena *a = arena_create();
+    ir_func *f = parse(a, REDUCE("r", "i") REDUCE("s", "i") REDUCE("t", "i"));
+    const smem_plan *p = smem_plan_create(f, axis_analyze(f, a), a);
+    assert_int_equal(smem_total_bytes(p), 2 * 16); // two places of four i32
+    f = parse(a, "%w: tile<128xi32, #l2> = convert_layout %i\n");
+    p = smem_plan_create(f, axis_analyze(f, a), a);
+    assert_int_equal(smem_total_bytes(p), 512);
+    f = parse(a, "%v: tile<128xi32, #l0> = load %px\nstore %py, %v\n");
+    p = smem_plan_create(f, axis_analyze(f, a), a);
+    assert_int_equal(smem_total_bytes(p), 0);
+    arena_destroy(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_sizes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
