@@ -58,8 +58,6 @@ static value report_unbound(lowering *lo, sv name, const binding *b, src_range r
                     "'%" SV_FMT "' is the variable of a loop and has no value after it; assign it "
                     "to another name in the loop's body",
                     SV_ARG(name));
-    } else if (b->state == BINDING_CONFLICT) {
-        lower_error(lo, range, "'%" SV_FMT "' has no one value here", SV_ARG(name));
     } else {
         lower_error(lo, range,
                     "'%" SV_FMT "' may have no value here: it is assigned only in a branch or a "

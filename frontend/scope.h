@@ -12,7 +12,6 @@ typedef enum binding_state {
     BINDING_VALUE,
     BINDING_PARTIAL,  ///< assigned on some paths only: an error if used
     BINDING_LOOP_VAR, ///< the variable of a loop that is over: an error if used
-    BINDING_CONFLICT, ///< not carried around a loop as it has no fixed meaning: an error if used
 } binding_state;
 
 typedef struct binding {
