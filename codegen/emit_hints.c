@@ -160,9 +160,13 @@ void emit_check_params(emitter *e) {
         if (p->is_one) {
             LLVMValueRef ok = LLVMBuildICmp(e->b, LLVMIntEQ, v, emit_const_like(e, v, 1), "");
             e->tgt->check_hint(e, ok, "argument is 1", p->range);
-        } else if (p->divisibility > 1) {
-            e->tgt->check_hint(e, is_multiple(e, v, p->divisibility), "argument is divisible",
-                               p->range);
+            continue;
+        }
+        // What the code relies on, and what the annotation promised, whichever is more.
+        uint32_t divisor = p->claimed > p->divisibility ? p->claimed : p->divisibility;
+        if (divisor > 1) {
+            sv what = sv_format(e->arena, "argument is divisible by %u", divisor);
+            e->tgt->check_hint(e, is_multiple(e, v, divisor), what.data, p->range);
         }
     }
 }

@@ -33,7 +33,8 @@ value lower_error(lowering *lo, src_range at, const char *fmt, ...) {
     unsigned notes = 0;
     for (const call_frame *f = lo->frames; f && f->call.file; f = f->parent)
         if (!f->module->is_library && (++notes <= MAX_CALL_NOTES || !f->parent->call.file))
-            diag_note(lo->diag, f->call, "in the call of '%" SV_FMT "' here", SV_ARG(f->func->name));
+            diag_note(lo->diag, f->call, "in the call of '%" SV_FMT "' here",
+                      SV_ARG(f->func->name));
     return value_poison();
 }
 
@@ -110,12 +111,18 @@ bool program_evaluate(fe_program *p, const fe_module *m, const ast_expr *e, valu
 
 static value value_of_constant(const fe_constant *c) {
     switch (c->kind) {
-    case FE_NONE: return value_none();
-    case FE_BOOL: return value_bool(c->i != 0);
-    case FE_INT: return value_int(c->i);
-    case FE_FLOAT: return value_float(c->f);
-    case FE_STRING: return value_string(c->str);
-    case FE_DTYPE: return value_dtype(ir_scalar_type(c->type));
+    case FE_NONE:
+        return value_none();
+    case FE_BOOL:
+        return value_bool(c->i != 0);
+    case FE_INT:
+        return value_int(c->i);
+    case FE_FLOAT:
+        return value_float(c->f);
+    case FE_STRING:
+        return value_string(c->str);
+    case FE_DTYPE:
+        return value_dtype(ir_scalar_type(c->type));
     }
     return value_none();
 }
@@ -208,8 +215,8 @@ static bool find_param_type(lowering *lo, const fe_kernel *k, uint32_t index, co
                 "parameter '%" SV_FMT "' of kernel '%" SV_FMT "' has no type; annotate it (%" SV_FMT
                 ": *fp32 for a pointer, %" SV_FMT ": i32 for a number), or pass --signature "
                 "'%" SV_FMT "(%" SV_FMT "=*fp32)'",
-                SV_ARG(p->name), SV_ARG(k->name), SV_ARG(p->name), SV_ARG(p->name),
-                SV_ARG(k->name), SV_ARG(p->name));
+                SV_ARG(p->name), SV_ARG(k->name), SV_ARG(p->name), SV_ARG(p->name), SV_ARG(k->name),
+                SV_ARG(p->name));
     return false;
 }
 
@@ -229,6 +236,7 @@ static value runtime_param(lowering *lo, const fe_kernel *k, uint32_t index, con
     bool is_one = arg && arg->is_one && dtype_is_int(type.elem);
     uint32_t divisibility = greater(p->divisibility, arg ? arg->divisibility : 0);
     ir_value *v = ir_add_param(lo->func, p->name, type, greater(divisibility, 1), is_one, range);
+    lo->func->params[lo->func->num_params - 1].claimed = p->divisibility;
     return value_ir(is_one ? ir_const_int(&lo->b, type, 1) : v);
 }
 

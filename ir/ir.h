@@ -132,9 +132,11 @@ struct ir_block {
 /// A kernel parameter: argument i of the body block, with what the specialization knows of it.
 typedef struct ir_param {
     sv name;
-    uint32_t divisibility; ///< known divisor: of an integer's value, of a pointer's address in bytes; 1 if none
+    /// Known divisor: of an integer's value, of a pointer's address in bytes; 1 if none. pass_layout
+    /// lowers it to what makes some access wider, so that what is left is what the code relies on.
+    uint32_t divisibility;
     bool is_one;           ///< the integer is known to be 1 (it keeps its type and stays a parameter)
-    bool hint_used;        ///< set by axis info: the hint changed the code
+    uint32_t claimed;      ///< divisor that the source's annotation promises (0: none), for checks
     src_range range;
 } ir_param;
 

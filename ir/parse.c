@@ -367,7 +367,7 @@ static void define_value(parser *p, const binding *b, ir_value *v) {
     if (p->failed)
         return;
     if (find_value(p, b->name)) {
-        fail(p, b->name.data, "'%%%" SV_FMT "' is already defined", SV_ARG(b->name));
+        fail(p, b->name.data - 1, "'%%%" SV_FMT "' is already defined", SV_ARG(b->name));
         return;
     }
     if (p->num_names++ == p->num_buckets)
@@ -489,7 +489,7 @@ static void read_operands(parser *p, ir_value ***operands, uint32_t *n) {
             sv name = read_value_name(p);
             v = p->failed ? NULL : find_value(p, name);
             if (!v)
-                fail(p, name.data, "'%%%" SV_FMT "' is not defined", SV_ARG(name));
+                fail(p, name.data - 1, "'%%%" SV_FMT "' is not defined", SV_ARG(name));
         }
         VEC_PUSH(p->arena, list, v);
         if (!accept(p, ","))

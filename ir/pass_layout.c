@@ -388,7 +388,7 @@ bool pass_layout(ir_func *f) {
     anchor_find(&p);
     set_wants(&p);
     decide_all(&p);
-    anchor_mark_used_hints(&p);
+    anchor_drop_useless_hints(&p);
     layout_rewrite(&p);
     check_sizes(&p);
     return true;

@@ -60,8 +60,8 @@ void anchor_find(layout_plan *p);
 const layout *anchor_default(layout_plan *p, ir_type type, unsigned reduced);
 /// How many instructions a thread spends on access `op` in a layout.
 uint32_t anchor_access_count(const layout_plan *p, const ir_op *op, const layout *l);
-/// Sets hint_used of the parameters whose divisibility makes some access wider.
-void anchor_mark_used_hints(layout_plan *p);
+/// Lowers each parameter's divisibility to the least that gives the same accesses.
+void anchor_drop_useless_hints(layout_plan *p);
 
 // --- pass_layout_rewrite.c
 void layout_rewrite(layout_plan *p);

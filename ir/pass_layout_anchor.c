@@ -197,25 +197,27 @@ uint32_t anchor_access_count(const layout_plan *p, const ir_op *op, const layout
 
 // --- hints
 
-/// Without its divisibility, would an access be narrower?
-static bool is_hint_used(layout_plan *p, ir_param *param) {
+/// Would an access be narrower if the parameter's divisibility were only `divisibility`?
+static bool is_narrower_with(layout_plan *p, ir_param *param, uint32_t divisibility) {
     arena_mark mark = arena_save(p->arena);
-    uint32_t divisibility = param->divisibility;
-    param->divisibility = 1;
-    const axis_analysis *without = axis_analyze(p->func, p->arena);
+    uint32_t known = param->divisibility;
     param->divisibility = divisibility;
-    bool used = false;
-    for (uint32_t o = 0; o < p->num_ops && !used; o++)
-        used = p->group[o] && width_in_layout(p, without, p->ops[o], p->op_layout[o]) <
-                                  width_in_layout(p, p->axis, p->ops[o], p->op_layout[o]);
+    const axis_analysis *with_less = axis_analyze(p->func, p->arena);
+    param->divisibility = known;
+    bool narrower = false;
+    for (uint32_t o = 0; o < p->num_ops && !narrower; o++)
+        narrower = p->group[o] && width_in_layout(p, with_less, p->ops[o], p->op_layout[o]) <
+                                      width_in_layout(p, p->axis, p->ops[o], p->op_layout[o]);
     arena_restore(p->arena, mark);
-    return used;
+    return narrower;
 }
 
-void anchor_mark_used_hints(layout_plan *p) {
+void anchor_drop_useless_hints(layout_plan *p) {
     for (uint32_t i = 0; i < p->func->num_params; i++) {
         ir_param *param = &p->func->params[i];
-        if (param->divisibility > 1 && is_hint_used(p, param))
-            param->hint_used = true;
+        uint32_t least = 1;
+        while (least < param->divisibility && is_narrower_with(p, param, least))
+            least *= 2;
+        param->divisibility = least;
     }
 }

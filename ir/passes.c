@@ -1,6 +1,7 @@
-// Runs the passes of passes.def, in order, on every function of a module. In builds with
-// TILE_VERIFY_EACH, or when asked, the verifier runs after each pass, and its errors say which
-// pass broke the IR.
+// Runs the passes of passes.def, in order, on every function of a module. The IR is verified before
+// the first one, wherever it comes from: passes and codegen take for granted what the verifier
+// checks. In builds with TILE_VERIFY_EACH, or when asked, the verifier runs after each pass as
+// well, and its errors say which pass broke the IR.
 #include "ir/passes.h"
 
 #include <time.h>
@@ -40,6 +41,13 @@ static void print_after(ir_module *m, const ir_pass *pass, const ir_pass_options
     ir_print_module(m, o->print_to, false);
 }
 
+static bool verify(ir_module *m, const char *where) {
+    bool ok = true;
+    for (ir_func *f = m->first; f; f = f->next)
+        ok = ir_verify(f, where) && ok;
+    return ok;
+}
+
 static bool run_pass(ir_module *m, const ir_pass *pass, const ir_pass_options *o) {
     uint32_t errors = diag_error_count(m->diag);
     double begin = now();
@@ -50,13 +58,9 @@ static bool run_pass(ir_module *m, const ir_pass *pass, const ir_pass_options *o
     print_after(m, pass, o);
     if (diag_error_count(m->diag) > errors)
         return false;
-    bool ok = true;
-    if (o->verify_each || always_verify) {
-        sv where = sv_format(m->arena, "after pass '%s'", pass->name);
-        for (ir_func *f = m->first; f; f = f->next)
-            ok = ir_verify(f, where.data) && ok;
-    }
-    return ok;
+    if (!o->verify_each && !always_verify)
+        return true;
+    return verify(m, sv_format(m->arena, "after pass '%s'", pass->name).data);
 }
 
 static sv next_name(const char **list) {
@@ -67,6 +71,8 @@ static sv next_name(const char **list) {
 }
 
 bool ir_run_passes(ir_module *m, const ir_pass_options *o) {
+    if (!verify(m, NULL))
+        return false;
     if (!o->only) {
         for (const ir_pass *p = ir_passes; p->name; p++)
             if (!run_pass(m, p, o))

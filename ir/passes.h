@@ -30,7 +30,8 @@ typedef struct ir_pass_options {
     void *on_pass_ctx;
 } ir_pass_options;
 
-/// Runs the passes on every function. False if one reported errors or `only` names no pass.
+/// Verifies the module, then runs the passes on every function. False if the IR is not well-formed,
+/// a pass reported errors, or `only` names a pass that does not exist.
 bool ir_run_passes(ir_module *m, const ir_pass_options *options);
 
 #endif

@@ -280,7 +280,7 @@ static void read_hints(const tile_kernel *k, const ir_func *f, uint8_t *out_log2
         if (!sv_is(p->name, k->params[i].name))
             continue;
         at++;
-        if (p->hint_used && p->divisibility > 1)
+        if (p->divisibility > 1)
             out_log2[i] = (uint8_t)__builtin_ctz(p->divisibility);
     }
 }

@@ -104,6 +104,7 @@ static tile_status cuda_open(tile_device *d, int index, tile_error *error) {
     CHECK(cu->cuDevicePrimaryCtxRetain(&context, device), "creating the device's context");
     d->context = context;
     d->index = index;
+    d->native = device;
     CUcontext current = NULL;
     if (cu->cuCtxGetCurrent(&current) == CUDA_SUCCESS && !current)
         cu->cuCtxSetCurrent(context); // so that this thread's launches take one driver call
@@ -111,10 +112,7 @@ static tile_status cuda_open(tile_device *d, int index, tile_error *error) {
 }
 
 static void cuda_close(tile_device *d) {
-    const cuda_driver *cu = cuda_get_driver();
-    CUdevice device;
-    if (cu->cuDeviceGet(&device, d->index) == CUDA_SUCCESS)
-        cu->cuDevicePrimaryCtxRelease(device);
+    cuda_get_driver()->cuDevicePrimaryCtxRelease(d->native);
 }
 
 static CUdeviceptr address(const void *p) { return (CUdeviceptr)(uintptr_t)p; }
@@ -129,8 +127,7 @@ static tile_status cuda_alloc(tile_device *d, size_t bytes, void **out, tile_err
 static void cuda_free(tile_device *d, void *p, size_t bytes) {
     (void)bytes;
     bool pushed;
-    if (enter(d, &pushed, NULL))
-        return;
+    enter(d, &pushed, NULL); // even if that fails, the memory may be freed yet
     cuda_get_driver()->cuMemFree(address(p));
     leave(pushed);
 }
@@ -230,8 +227,7 @@ static tile_status load_in_context(tile_device *d, const rt_binary *b, rt_loaded
     }
     out->library = library;
     CUkernel kernel = NULL;
-    CUdevice device;
-    CHECK(cu->cuDeviceGet(&device, d->index), "opening the device");
+    CUdevice device = d->native;
     CHECK(cu->cuLibraryGetKernel(&kernel, library, b->entry), "finding the kernel");
     out->handle = kernel;
     if (b->shared_bytes > 48 << 10)

@@ -76,7 +76,7 @@ extern const device_ops device_ops_cpu;
 struct tile_device {
     const device_ops *ops;
     tile_device_info info;
-    int index;
+    int index, native; ///< cuda:N, and the driver's CUdevice
     void *context; ///< CUcontext (primary), retained
     void *state;   ///< of the cpu device
 };

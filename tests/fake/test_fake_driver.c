@@ -53,7 +53,7 @@ static long checks, failures;
         }                                                                                          \
     } while (0)
 
-static const char source[] = "def add(x: *fp32, y: *fp32, n: i32, BLOCK: constexpr = 128):\n"
+static const char source[] = "def add(x: *fp32, y: *fp32, n: i32, BLOCK: constexpr = 512):\n"
                              "    o = program_id(0) * BLOCK + arange(0, BLOCK)\n"
                              "    store(y + o, load(x + o, mask=o < n) + 1.0, mask=o < n)\n";
 
@@ -179,7 +179,7 @@ static void test_failures(void) {
         fake->fail_at = 0;
         failed += s != 0;
         EXPECT(s == TILE_OK || err.message[0]);
-        EXPECT(fake->contexts == 0 || n == calls); // releasing the context is the last call
+        EXPECT(fake->contexts == 0 || n == calls); // the last call releases the context
         EXPECT(fake->buffers == 0 && fake->libraries == 0);
         fake->contexts = 0;
         tile_error_clear(&err);

@@ -124,8 +124,8 @@ static void test_softmax_row(void **state) {
     ir_func *f = run(*state, 4, SOFTMAX("%n"));
     assert_int_equal(converts(f), 0);
     expect(*state, f, "v", "reg = [1, 2, 512], lane = [4, 8, 16, 32, 64], warp = [128, 256]");
-    assert_true(f->params[0].hint_used && f->params[1].hint_used && f->params[4].hint_used);
-    assert_false(f->params[2].hint_used || f->params[3].hint_used);
+    assert_true(f->params[0].divisibility > 1 && f->params[1].divisibility > 1 && f->params[4].divisibility > 1);
+    assert_false(f->params[2].divisibility > 1 || f->params[3].divisibility > 1);
 }
 
 static void test_ragged_row(void **state) {
@@ -133,7 +133,7 @@ static void test_ragged_row(void **state) {
     ir_func *f = run(*state, 4, SOFTMAX("%m"));
     assert_int_equal(converts(f), 0);
     expect(*state, f, "v", "reg = [128, 256, 512], lane = [1, 2, 4, 8, 16], warp = [32, 64]");
-    assert_false(f->params[0].hint_used);
+    assert_false(f->params[0].divisibility > 1);
 }
 
 static void test_narrow_types_take_more(void **state) {
@@ -248,7 +248,7 @@ static void test_broadcast_loads_are_made_in_slices(void **state) {
     ir_func *f = run(*state, 4, body);
     assert_int_equal(converts(f), 0);
     expect(*state, f, "w", "reg = [1, 2], lane = [4, 8, 16, 32, 0], warp = [0, 0]");
-    assert_true(f->params[0].hint_used);
+    assert_true(f->params[0].divisibility > 1);
 }
 
 static void test_a_line_that_is_used_twice_is_converted(void **state) {
