@@ -36,14 +36,20 @@ bool value_same(const value *a, const value *b) {
     if (a->self && !value_same(a->self, b->self))
         return false;
     switch (a->kind) {
-    case VALUE_BOOL: return a->i == b->i;
-    case VALUE_INT: return a->i == b->i && a->is_unsigned == b->is_unsigned;
-    case VALUE_FLOAT: return memcmp(&a->f, &b->f, sizeof a->f) == 0; // -0.0 is not 0.0
+    case VALUE_BOOL:
+        return a->i == b->i;
+    case VALUE_INT:
+        return a->i == b->i && a->is_unsigned == b->is_unsigned;
+    case VALUE_FLOAT:
+        return memcmp(&a->f, &b->f, sizeof a->f) == 0; // -0.0 is not 0.0
     case VALUE_RANGE:
         return a->i == b->i && a->num_stages == b->num_stages && a->unroll == b->unroll;
-    case VALUE_TUPLE: return true;
-    case VALUE_POISON: return true;
-    default: return value_equal(a, b);
+    case VALUE_TUPLE:
+        return true;
+    case VALUE_POISON:
+        return true;
+    default:
+        return value_equal(a, b);
     }
 }
 

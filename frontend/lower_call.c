@@ -43,8 +43,8 @@ static bool bind_positional(lowering *lo, const value *callee, const call_args *
     }
     if (next < total)
         lower_error(lo, value_place(&all[next], args->range),
-                    "%" SV_FMT "() takes %u argument%s but %u were given", SV_ARG(f->name), accepted,
-                    accepted == 1 ? "" : "s", total);
+                    "%" SV_FMT "() takes %u argument%s but %u were given", SV_ARG(f->name),
+                    accepted, accepted == 1 ? "" : "s", total);
     return next == total;
 }
 
@@ -174,9 +174,12 @@ value lower_inline(lowering *lo, const value *callee, const call_args *args) {
 
 value lower_call(lowering *lo, const value *callee, const call_args *args) {
     switch (callee->kind) {
-    case VALUE_POISON: return value_poison();
-    case VALUE_BUILTIN: return builtin_call(lo, callee->builtin, callee->self, args);
-    case VALUE_FUNC: return lower_inline(lo, callee, args);
+    case VALUE_POISON:
+        return value_poison();
+    case VALUE_BUILTIN:
+        return builtin_call(lo, callee->builtin, callee->self, args);
+    case VALUE_FUNC:
+        return lower_inline(lo, callee, args);
     case VALUE_DTYPE:
         return lower_error(lo, args->range, "a type cannot be called; convert with x.to(%s)",
                            ir_type_string(lo->arena, callee->type));

@@ -17,9 +17,9 @@ typedef struct merge {
     lowering *lo;
     fork *fork;
     VEC(merged_leaf) leaves;
-    sv name;             ///< of the variable being merged
+    sv name;                ///< of the variable being merged
     const binding *ends[2]; ///< its bindings
-    unsigned one;        ///< the arm whose value is taken, in take_leaf
+    unsigned one;           ///< the arm whose value is taken, in take_leaf
 } merge;
 
 /// A value whose ir is the merged leaf of that index once the op exists: see fill_leaf.
@@ -56,8 +56,7 @@ static value report_mismatch(merge *m, const value *x, const value *y) {
                            "the two values of this conditional expression differ: %s and %s", left,
                            right);
     if (sv_equal(m->name, SCOPE_RESULT))
-        lower_error(lo, m->ends[1]->where,
-                    "'%" SV_FMT "' returns %s here, but %s on another path",
+        lower_error(lo, m->ends[1]->where, "'%" SV_FMT "' returns %s here, but %s on another path",
                     SV_ARG(lo->frames->func->name), right, left);
     else
         lower_error(lo, m->fork->range,
@@ -92,8 +91,8 @@ static value merge_values(merge *m, const value *x, const value *y) {
         return value_poison();
     if (value_same(x, y))
         return *x;
-    bool numbers = (value_is_number(x) || x->kind == VALUE_IR) &&
-                   (value_is_number(y) || y->kind == VALUE_IR);
+    bool numbers =
+        (value_is_number(x) || x->kind == VALUE_IR) && (value_is_number(y) || y->kind == VALUE_IR);
     if (numbers) {
         value a = materialize_in(m, 0, *x), b = materialize_in(m, 1, *y);
         if (a.kind != VALUE_IR || b.kind != VALUE_IR)
@@ -171,8 +170,8 @@ static void fill_dummies(merge *m) {
             if (leaf->from[arm])
                 continue;
             go_to_end(lo, m->fork, arm);
-            leaf->from[arm] = m->fork->by_select ? leaf->from[!arm]
-                                                 : lower_dummy(lo, leaf->from[!arm]->type);
+            leaf->from[arm] =
+                m->fork->by_select ? leaf->from[!arm] : lower_dummy(lo, leaf->from[!arm]->type);
         }
     lo->b = saved;
 }
@@ -185,8 +184,8 @@ static ir_value **make_if(merge *m) {
     ir_value **results = ARENA_ARRAY(lo->arena, ir_value *, n + 1);
     if (f->by_select) {
         for (uint32_t i = 0; i < n; i++)
-            results[i] = ir_select(&lo->b, f->cond, m->leaves.data[i].from[0],
-                                   m->leaves.data[i].from[1]);
+            results[i] =
+                ir_select(&lo->b, f->cond, m->leaves.data[i].from[0], m->leaves.data[i].from[1]);
         return results;
     }
     ir_type *types = ARENA_ARRAY(lo->arena, ir_type, n + 1);

@@ -119,8 +119,8 @@ static value lower_subscript(lowering *lo, const ast_expr *e) {
     if (!lower_items(lo, &e->items, &index, &n) || v.kind == VALUE_POISON)
         return value_poison();
     if (v.kind == VALUE_FUNC)
-        return lower_error(lo, e->range,
-                           "a kernel is launched by the host; here a function is called with (...)");
+        return lower_error(
+            lo, e->range, "a kernel is launched by the host; here a function is called with (...)");
     return sem_subscript(lo, v, index, n, lower_place(lo, e->range));
 }
 
@@ -287,17 +287,28 @@ static value lower_unsupported(lowering *lo, const ast_expr *e) {
 
 value lower_expr(lowering *lo, const ast_expr *e) {
     static expr_fn *const table[] = {
-        [EXPR_NONE] = lower_none,           [EXPR_BOOL] = lower_bool,
-        [EXPR_INT] = lower_int,             [EXPR_FLOAT] = lower_float,
-        [EXPR_STRING] = lower_string,       [EXPR_FSTRING] = lower_fstring,
-        [EXPR_NAME] = lower_name_expr,      [EXPR_TUPLE] = lower_tuple,
-        [EXPR_LIST] = lower_tuple,          [EXPR_ATTRIBUTE] = lower_attribute,
-        [EXPR_SUBSCRIPT] = lower_subscript, [EXPR_SLICE] = lower_slice,
-        [EXPR_CALL] = lower_call_expr,      [EXPR_UNARY] = lower_unary,
-        [EXPR_BINARY] = lower_binary,       [EXPR_BOOLOP] = lower_boolop,
-        [EXPR_COMPARE] = lower_compare,     [EXPR_TERNARY] = lower_ternary,
-        [EXPR_STARRED] = lower_starred,     [EXPR_POINTER] = lower_pointer,
-        [EXPR_NAMED] = lower_named,         [EXPR_UNSUPPORTED] = lower_unsupported,
+        [EXPR_NONE] = lower_none,
+        [EXPR_BOOL] = lower_bool,
+        [EXPR_INT] = lower_int,
+        [EXPR_FLOAT] = lower_float,
+        [EXPR_STRING] = lower_string,
+        [EXPR_FSTRING] = lower_fstring,
+        [EXPR_NAME] = lower_name_expr,
+        [EXPR_TUPLE] = lower_tuple,
+        [EXPR_LIST] = lower_tuple,
+        [EXPR_ATTRIBUTE] = lower_attribute,
+        [EXPR_SUBSCRIPT] = lower_subscript,
+        [EXPR_SLICE] = lower_slice,
+        [EXPR_CALL] = lower_call_expr,
+        [EXPR_UNARY] = lower_unary,
+        [EXPR_BINARY] = lower_binary,
+        [EXPR_BOOLOP] = lower_boolop,
+        [EXPR_COMPARE] = lower_compare,
+        [EXPR_TERNARY] = lower_ternary,
+        [EXPR_STARRED] = lower_starred,
+        [EXPR_POINTER] = lower_pointer,
+        [EXPR_NAMED] = lower_named,
+        [EXPR_UNSUPPORTED] = lower_unsupported,
     };
     value v = value_poison();
     if (lower_descend(lo, e->range))

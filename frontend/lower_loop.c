@@ -11,8 +11,8 @@ enum { MAX_UNROLLED = 100000 };
 
 /// How a variable that the body assigns goes round the loop.
 typedef enum carry_kind {
-    CARRY_NOT, ///< keeps its value at compile time, so far
-    CARRY_IR,  ///< its run-time values are carried
+    CARRY_NOT,          ///< keeps its value at compile time, so far
+    CARRY_IR,           ///< its run-time values are carried
     CARRY_MATERIALIZED, ///< the same, with its numbers made run-time values before the loop
     CARRY_UNKNOWN,      ///< has no value at the end of the body: may not be read
 } carry_kind;
@@ -239,8 +239,9 @@ static bool needs_retry(loop *l) {
         carried *c = &l->vars.data[i];
         const binding *now = lo->scope->slots[c->slot];
         bool is_lost = !now || now->state != BINDING_VALUE;
-        bool is_kept = c->kind != CARRY_NOT || (!is_lost && (now->value.kind == VALUE_POISON ||
-                                                value_same(&c->before->value, &now->value)));
+        bool is_kept =
+            c->kind != CARRY_NOT || (!is_lost && (now->value.kind == VALUE_POISON ||
+                                                  value_same(&c->before->value, &now->value)));
         if (c->kind == CARRY_UNKNOWN || (is_kept && !is_lost))
             continue;
         if (!is_lost && !value_has_numbers(&c->before->value)) {
@@ -270,8 +271,8 @@ static void bind_after(loop *l, ir_op *op, scope_state end, const ast_expr *targ
         if (target && sv_equal(target->name, name))
             scope_bind(lo->scope, slot, BINDING_LOOP_VAR, value_none(), target->range);
         else if (b && !scope_state_get(&l->start, slot))
-            scope_bind(lo->scope, slot,
-                       b->state == BINDING_VALUE ? BINDING_PARTIAL : b->state, b->value, b->where);
+            scope_bind(lo->scope, slot, b->state == BINDING_VALUE ? BINDING_PARTIAL : b->state,
+                       b->value, b->where);
     }
 }
 
@@ -459,8 +460,7 @@ flow lower_for(lowering *lo, const ast_stmt *s) {
     }
     const value *step = &range.items[2];
     if (step->kind == VALUE_INT && step->i == 0) {
-        lower_error(lo, value_place(step, s->value->range),
-                    "the step of a range must not be 0");
+        lower_error(lo, value_place(step, s->value->range), "the step of a range must not be 0");
         return FLOW_NEXT;
     }
     if (range.i)

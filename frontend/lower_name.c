@@ -33,8 +33,10 @@ static value lower_global(lowering *lo, const fe_module *m, const symbol *s, src
 
 static value lower_symbol(lowering *lo, const fe_module *m, const symbol *s, src_range range) {
     switch (s->kind) {
-    case SYMBOL_FUNC: return (value){.kind = VALUE_FUNC, .func = s->func, .module = m};
-    case SYMBOL_GLOBAL: return lower_global(lo, m, s, range);
+    case SYMBOL_FUNC:
+        return (value){.kind = VALUE_FUNC, .func = s->func, .module = m};
+    case SYMBOL_GLOBAL:
+        return lower_global(lo, m, s, range);
     case SYMBOL_TRITON:
         if (s->member.len)
             return lower_module_member(lo, s->path, s->member, range);
@@ -43,7 +45,8 @@ static value lower_symbol(lowering *lo, const fe_module *m, const symbol *s, src
         if (!m->is_python)
             return value_poison();
         break;
-    case SYMBOL_IMPORT: break;
+    case SYMBOL_IMPORT:
+        break;
     }
     return lower_error(lo, range,
                        "'%" SV_FMT "' is imported from '%" SV_FMT

@@ -39,15 +39,20 @@ void lower_assign(lowering *lo, const ast_expr *target, value v, bool keeps_cons
         lower_assign_name(lo, target->name, target->range, v, keeps_constexpr);
         break;
     case EXPR_TUPLE:
-    case EXPR_LIST: assign_tuple(lo, target, v, keeps_constexpr); break;
+    case EXPR_LIST:
+        assign_tuple(lo, target, v, keeps_constexpr);
+        break;
     case EXPR_SUBSCRIPT:
-        lower_error(lo, target->range, "elements cannot be assigned: a tile is a value; choose with "
-                                       "tl.where, or write to memory with tl.store");
+        lower_error(lo, target->range,
+                    "elements cannot be assigned: a tile is a value; choose with "
+                    "tl.where, or write to memory with tl.store");
         break;
     case EXPR_ATTRIBUTE:
         lower_error(lo, target->range, "attributes cannot be assigned; use a name of its own");
         break;
-    default: lower_error(lo, target->range, "cannot assign to this"); break;
+    default:
+        lower_error(lo, target->range, "cannot assign to this");
+        break;
     }
 }
 
@@ -113,13 +118,15 @@ static flow lower_return(lowering *lo, const ast_stmt *s) {
     call_frame *f = lo->frames;
     value v = s->value ? lower_expr(lo, s->value) : value_none();
     if (f->runtime_loops) {
-        lower_error(lo, s->range, "'return' inside a loop is not supported; let the loop end by its "
-                                  "condition and return after it");
+        lower_error(lo, s->range,
+                    "'return' inside a loop is not supported; let the loop end by its "
+                    "condition and return after it");
         return FLOW_NEXT;
     }
     if (f->static_loops && f->regions > f->static_regions) {
-        lower_error(lo, s->range, "'return' that depends on a run-time value is not supported inside "
-                                  "a loop; return after it");
+        lower_error(lo, s->range,
+                    "'return' that depends on a run-time value is not supported inside "
+                    "a loop; return after it");
         return FLOW_NEXT;
     }
     scope_set(lo->scope, SCOPE_RESULT, v, s->value ? lower_place(lo, s->value->range) : s->range);
@@ -138,8 +145,8 @@ static void lower_assert(lowering *lo, const ast_stmt *s) {
     }
     if (value_is_constexpr(&c)) {
         if (!value_truth(&c))
-            lower_error(lo, s->value->range, "assertion fails%s%" SV_FMT,
-                        text.str.len ? ": " : "", SV_ARG(text.str));
+            lower_error(lo, s->value->range, "assertion fails%s%" SV_FMT, text.str.len ? ": " : "",
+                        SV_ARG(text.str));
         return;
     }
     lower_set_range(lo, s->range);
@@ -181,8 +188,7 @@ static void refuse(lowering *lo, const ast_stmt *s) {
     for (size_t i = 0; i < sizeof advice / sizeof *advice; i++)
         if (sv_is(name, advice[i].name))
             instead = advice[i].instead;
-    lower_error(lo, s->range, "'%" SV_FMT "' is not supported%s", SV_ARG(name),
-                instead);
+    lower_error(lo, s->range, "'%" SV_FMT "' is not supported%s", SV_ARG(name), instead);
 }
 
 static flow lower_stmt(lowering *lo, const ast_stmt *s) {
@@ -191,19 +197,32 @@ static flow lower_stmt(lowering *lo, const ast_stmt *s) {
         if (s->value->kind != EXPR_STRING) // a docstring
             lower_expr(lo, s->value);
         return FLOW_NEXT;
-    case STMT_ASSIGN: lower_assignment(lo, s); return FLOW_NEXT;
-    case STMT_AUGASSIGN: lower_augmented(lo, s); return FLOW_NEXT;
-    case STMT_FOR: return lower_for(lo, s);
-    case STMT_WHILE: lower_while(lo, s); return FLOW_NEXT;
-    case STMT_RETURN: return lower_return(lo, s);
-    case STMT_ASSERT: lower_assert(lo, s); return FLOW_NEXT;
+    case STMT_ASSIGN:
+        lower_assignment(lo, s);
+        return FLOW_NEXT;
+    case STMT_AUGASSIGN:
+        lower_augmented(lo, s);
+        return FLOW_NEXT;
+    case STMT_FOR:
+        return lower_for(lo, s);
+    case STMT_WHILE:
+        lower_while(lo, s);
+        return FLOW_NEXT;
+    case STMT_RETURN:
+        return lower_return(lo, s);
+    case STMT_ASSERT:
+        lower_assert(lo, s);
+        return FLOW_NEXT;
     case STMT_IF:
-    case STMT_PASS: return FLOW_NEXT;
+    case STMT_PASS:
+        return FLOW_NEXT;
     case STMT_BREAK:
     case STMT_CONTINUE:
     case STMT_IMPORT:
     case STMT_DEF:
-    case STMT_UNSUPPORTED: refuse(lo, s); return FLOW_NEXT;
+    case STMT_UNSUPPORTED:
+        refuse(lo, s);
+        return FLOW_NEXT;
     }
     return FLOW_NEXT;
 }

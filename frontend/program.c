@@ -127,10 +127,9 @@ static const fe_module *open_module(fe_program *p, const char *path) {
 static const fe_module *open_in_folder(fe_program *p, sv dir, sv stem) {
     static const char *const suffixes[] = {".tile", ".py"};
     for (unsigned i = 0; i < 2; i++) {
-        const fe_module *m = open_module(
-            p, sv_format(p->arena, "%" SV_FMT "%" SV_FMT "%s", SV_ARG(dir), SV_ARG(stem),
-                         suffixes[i])
-                   .data);
+        const fe_module *m = open_module(p, sv_format(p->arena, "%" SV_FMT "%" SV_FMT "%s",
+                                                      SV_ARG(dir), SV_ARG(stem), suffixes[i])
+                                                .data);
         if (m)
             return m;
     }
@@ -233,7 +232,10 @@ static void import_from_file(fe_program *p, fe_module *m, const ast_import *im) 
     if (sv_is(im->name, "*")) {
         for (uint32_t i = 0; i < from->symbols.len; i++) {
             sv name = from->symbols.data[i].name;
-            s = (symbol){.kind = SYMBOL_IMPORT, .name = name, .member = name, .from_module = from,
+            s = (symbol){.kind = SYMBOL_IMPORT,
+                         .name = name,
+                         .member = name,
+                         .from_module = from,
                          .range = im->range};
             add_symbol(p, m, s);
         }
@@ -293,11 +295,17 @@ static const fe_module *read_module(fe_program *p, uint32_t file, bool is_librar
         if (item->kind == ITEM_IMPORT) {
             add_import(p, m, item->import);
         } else if (item->kind == ITEM_GLOBAL) {
-            add_symbol(p, m, (symbol){.kind = SYMBOL_GLOBAL, .name = item->global->name,
-                                      .global = item->global, .range = item->global->range});
+            add_symbol(p, m,
+                       (symbol){.kind = SYMBOL_GLOBAL,
+                                .name = item->global->name,
+                                .global = item->global,
+                                .range = item->global->range});
         } else if (!is_host_function(m, has_jit, item->func)) {
-            add_symbol(p, m, (symbol){.kind = SYMBOL_FUNC, .name = item->func->name,
-                                      .func = item->func, .range = item->func->range});
+            add_symbol(p, m,
+                       (symbol){.kind = SYMBOL_FUNC,
+                                .name = item->func->name,
+                                .func = item->func,
+                                .range = item->func->range});
         }
     }
     return m;

@@ -10,11 +10,11 @@
 typedef struct fe_module fe_module;
 
 typedef enum symbol_kind {
-    SYMBOL_FUNC,     ///< func
-    SYMBOL_GLOBAL,   ///< global: a compile-time constant, computed where it is used
-    SYMBOL_TRITON,   ///< a module of Triton's by its canonical name (path), or member `name` of one
-    SYMBOL_IMPORT,   ///< `name` of another file (from_module)
-    SYMBOL_FOREIGN,  ///< an import of something that is no kernel code: an error if used
+    SYMBOL_FUNC,    ///< func
+    SYMBOL_GLOBAL,  ///< global: a compile-time constant, computed where it is used
+    SYMBOL_TRITON,  ///< a module of Triton's by its canonical name (path), or member `name` of one
+    SYMBOL_IMPORT,  ///< `name` of another file (from_module)
+    SYMBOL_FOREIGN, ///< an import of something that is no kernel code: an error if used
 } symbol_kind;
 
 typedef struct symbol {
@@ -63,10 +63,10 @@ const fe_module *program_module_of_file(const fe_program *p, uint32_t file);
 /// What an annotation means for a parameter.
 typedef struct annotation {
     enum {
-        ANNOTATION_NONE,    ///< says nothing of the type
-        ANNOTATION_CONST,   ///< tl.const: a pointer that is only read, of the argument's type
-        ANNOTATION_HOST,    ///< Python's int or float: i32 or fp32 unless the argument says more
-        ANNOTATION_TYPE,    ///< type, divisibility
+        ANNOTATION_NONE,  ///< says nothing of the type
+        ANNOTATION_CONST, ///< tl.const: a pointer that is only read, of the argument's type
+        ANNOTATION_HOST,  ///< Python's int or float: i32 or fp32 unless the argument says more
+        ANNOTATION_TYPE,  ///< type, divisibility
         ANNOTATION_CONSTEXPR,
         ANNOTATION_UNKNOWN, ///< nothing we know: an error in a .tile file
         ANNOTATION_INVALID, ///< a type that cannot be; `problem` says why
@@ -83,7 +83,8 @@ void program_read_params(fe_program *p, const fe_module *m, fe_kernel *k);
 bool program_is_jit(const ast_func *f);
 /// Reports decorators that are not understood.
 void program_check_decorators(fe_program *p, const ast_func *f);
-/// (kernels.c) Fills p->functions and p->kernels: which functions of the main file no other calls or passes on.
+/// (kernels.c) Fills p->functions and p->kernels: which functions of the main file no other calls
+/// or passes on.
 void program_find_kernels(fe_program *p);
 
 /// Evaluates a compile-time expression in the scope of a module (lower.c). False after an error.

@@ -1,9 +1,7 @@
 // Names and their bindings; see scope.h.
 #include "frontend/scope.h"
 
-void scope_init(scope *s, arena *a, const fe_module *m) {
-    *s = (scope){.arena = a, .module = m};
-}
+void scope_init(scope *s, arena *a, const fe_module *m) { *s = (scope){.arena = a, .module = m}; }
 
 static bool find_slot(const scope *s, sv name, uint32_t *slot) {
     for (uint32_t i = s->len; i-- > 0;)
@@ -20,10 +18,12 @@ uint32_t scope_slot(scope *s, sv name) {
         return slot;
     if (s->len == s->cap) {
         uint32_t cap = s->cap ? s->cap * 2 : 16;
-        s->names = arena_grow(s->arena, s->names, s->cap * sizeof *s->names, cap * sizeof *s->names);
-        s->slots = arena_grow(s->arena, s->slots, s->cap * sizeof *s->slots, cap * sizeof *s->slots);
-        s->keeps_constexpr = arena_grow(s->arena, s->keeps_constexpr, s->cap * sizeof(bool),
-                                        cap * sizeof(bool));
+        s->names =
+            arena_grow(s->arena, s->names, s->cap * sizeof *s->names, cap * sizeof *s->names);
+        s->slots =
+            arena_grow(s->arena, s->slots, s->cap * sizeof *s->slots, cap * sizeof *s->slots);
+        s->keeps_constexpr =
+            arena_grow(s->arena, s->keeps_constexpr, s->cap * sizeof(bool), cap * sizeof(bool));
         s->cap = cap;
     }
     s->names[s->len] = name;

@@ -24,8 +24,8 @@ typedef struct scope {
     arena *arena;
     const fe_module *module; ///< where names that are not local are looked up
     sv *names;
-    const binding **slots;   ///< NULL: not bound
-    bool *keeps_constexpr;   ///< declared by a bare `name: constexpr`
+    const binding **slots; ///< NULL: not bound
+    bool *keeps_constexpr; ///< declared by a bare `name: constexpr`
     uint32_t len, cap;
 } scope;
 
@@ -66,7 +66,7 @@ typedef struct call_frame {
     unsigned runtime_loops; ///< and loops
     unsigned static_loops;
     unsigned static_regions; ///< `regions` where the outermost static loop began
-    bool is_tail; ///< the statements being lowered are the last that the function does
+    bool is_tail;            ///< the statements being lowered are the last that the function does
 } call_frame;
 
 /// How a block of statements ends.

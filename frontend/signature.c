@@ -145,7 +145,8 @@ static annotation read_at_depth(const fe_module *m, const ast_expr *e, unsigned 
     if (depth > 8) // T = tl.pointer_type(T)
         return (annotation){.kind = ANNOTATION_UNKNOWN};
     switch (e->kind) {
-    case EXPR_STRING: return read_string(e->str);
+    case EXPR_STRING:
+        return read_string(e->str);
     case EXPR_NAME: {
         const fe_module *in = m;
         const symbol *s = program_resolve(&in, e->name);
@@ -165,7 +166,8 @@ static annotation read_at_depth(const fe_module *m, const ast_expr *e, unsigned 
             if (sv_is(e->left->name, "pointer_type"))
                 return read_pointer_call(m, e, depth);
         return (annotation){.kind = ANNOTATION_UNKNOWN};
-    default: return (annotation){.kind = ANNOTATION_UNKNOWN};
+    default:
+        return (annotation){.kind = ANNOTATION_UNKNOWN};
     }
 }
 
@@ -238,16 +240,27 @@ static void read_do_not_specialize(const ast_func *f, fe_kernel *k) {
 static bool plain_constant(const value *v, fe_constant *out) {
     *out = (fe_constant){.i = v->i, .f = v->f, .str = v->str};
     switch (v->kind) {
-    case VALUE_NONE: out->kind = FE_NONE; return true;
-    case VALUE_BOOL: out->kind = FE_BOOL; return true;
-    case VALUE_INT: out->kind = FE_INT; return true;
-    case VALUE_FLOAT: out->kind = FE_FLOAT; return true;
-    case VALUE_STRING: out->kind = FE_STRING; return true;
+    case VALUE_NONE:
+        out->kind = FE_NONE;
+        return true;
+    case VALUE_BOOL:
+        out->kind = FE_BOOL;
+        return true;
+    case VALUE_INT:
+        out->kind = FE_INT;
+        return true;
+    case VALUE_FLOAT:
+        out->kind = FE_FLOAT;
+        return true;
+    case VALUE_STRING:
+        out->kind = FE_STRING;
+        return true;
     case VALUE_DTYPE:
         out->kind = FE_DTYPE;
         out->type = v->type.elem;
         return v->type.rank == 0 && v->type.elem != DT_PTR;
-    default: return false;
+    default:
+        return false;
     }
 }
 

@@ -79,17 +79,18 @@ static fe_arg type_arg(const char *name, ir_type type) {
 }
 
 static fe_arg int_arg(const char *name, int64_t i) {
-    return (fe_arg){.name = sv_from(name), .is_constexpr = true,
-                    .constant = {.kind = FE_INT, .i = i}};
+    return (fe_arg){
+        .name = sv_from(name), .is_constexpr = true, .constant = {.kind = FE_INT, .i = i}};
 }
 
 // --- parameters
 
 static void test_parameters(void **state) {
     (void)state;
-    const char *ir = lower("def k(x: \"*fp32:16\", y: *const bf16, z: tl.pointer_type(tl.float16),\n"
-                           "      n: \"i32:8\", s: tl.float32, b: i1, N: constexpr = 4):\n"
-                           "    store(x + n, N)\n");
+    const char *ir =
+        lower("def k(x: \"*fp32:16\", y: *const bf16, z: tl.pointer_type(tl.float16),\n"
+              "      n: \"i32:8\", s: tl.float32, b: i1, N: constexpr = 4):\n"
+              "    store(x + n, N)\n");
     expect(ir, "@k(%x: *fp32 {div = 16}, %y: *const bf16, %z: *fp16, %n: i32 {div = 8}, %s: fp32, "
                "%b: i1)");
     expect(ir, "store %0, ");
@@ -101,7 +102,8 @@ static void test_untyped_parameters(void **state) {
                          "    if w is not None and B is None:\n"
                          "        undefined()\n"
                          "    store(x, n + m * e)\n";
-    expect(lower(source), "t.tile:1:7: error: parameter 'x' of kernel 'k' has no type; annotate it");
+    expect(lower(source),
+           "t.tile:1:7: error: parameter 'x' of kernel 'k' has no type; annotate it");
     set_up(NULL);
     fe_arg args[] = {type_arg("x", ir_pointer_type(DT_FP32, false)),
                      type_arg("n", ir_scalar_type(DT_I64))};
@@ -340,10 +342,12 @@ static void test_for(void **state) {
 
 static void test_for_directions(void **state) {
     (void)state;
-    expect(lower("def k(x: *i32, n: i32):\n    for i in range(n, 0, -2):\n        store(x + i, i)\n"),
-           "const {value = -2}");
-    expect(lower("def k(x: *i32, n: u32):\n    for i in range(n, 0, -2):\n        store(x + i, i)\n"),
-           "a negative step needs signed bounds, got u32");
+    expect(
+        lower("def k(x: *i32, n: i32):\n    for i in range(n, 0, -2):\n        store(x + i, i)\n"),
+        "const {value = -2}");
+    expect(
+        lower("def k(x: *i32, n: u32):\n    for i in range(n, 0, -2):\n        store(x + i, i)\n"),
+        "a negative step needs signed bounds, got u32");
 }
 
 static void test_constexpr_changes_in_loop(void **state) {
@@ -392,7 +396,8 @@ static void test_import_from_file(void **state) {
     FILE *f = fopen(util, "w");
     assert_non_null(f);
     fputs("SCALE = 3\ndef _twice(v):\n    return v * 2\n"
-          "def scaled(v, by=SCALE):\n    return _twice(v) * by\n", f);
+          "def scaled(v, by=SCALE):\n    return _twice(v) * by\n",
+          f);
     fclose(f);
     const char *main_path = sv_format(mem, "%s/main.tile", folder).data;
     fe_program *p = load(main_path, "from .util import scaled as s, SCALE\n"
