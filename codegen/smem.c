@@ -23,7 +23,7 @@ typedef struct access {
     bool inner_barrier;     ///< waits between writing its scratch and reading it
     bool writes;            ///< global memory
     bool orders;            ///< an atomic that publishes or acquires other accesses
-    bool shared_by_threads; ///< elements that several threads touch
+    bool across_warps;      ///< some element is held by several warps (a scalar by all)
     bool one_thread_each;   ///< each address is touched by one thread, told by the pointer alone
     int root;               ///< parameter that ptr derives from, or -1
 } access;
@@ -54,13 +54,6 @@ static uint32_t scratch_bytes(const ir_op *op) {
     }
 }
 
-static bool has_copies(const ir_value *ptr) {
-    if (!ir_is_tile(ptr->type))
-        return true;
-    layout_replication copies = layout_get_replication(ptr->layout);
-    return copies.reg_mask || copies.lane_mask || copies.warp_mask || copies.cta_mask;
-}
-
 /// True if no two elements of a tile of pointers are equal, as far as is known.
 static bool is_injective(const axis_analysis *axis, const ir_value *ptr) {
     const axis_info *info = axis_get(axis, ptr);
@@ -81,8 +74,12 @@ static void describe_global(smem_plan *p, access *a) {
     a->ptr = op->operands[0];
     a->writes = op->opcode != OP_LOAD;
     a->orders = is_atomic && !sv_is(ir_get_str(op, ATTR_SEM), "relaxed");
-    a->shared_by_threads = has_copies(a->ptr);
-    a->one_thread_each = !a->shared_by_threads && is_injective(p->axis, a->ptr);
+    a->across_warps = true;
+    if (ir_is_tile(a->ptr->type)) {
+        layout_replication copies = layout_get_replication(a->ptr->layout);
+        a->across_warps = copies.warp_mask || copies.cta_mask;
+        a->one_thread_each = !a->across_warps && !copies.lane_mask && is_injective(p->axis, a->ptr);
+    }
     a->root = axis_pointer_root(p->axis, a->ptr);
 }
 
@@ -192,8 +189,10 @@ static bool global_conflict(const access *a, bool a_is_stale, const access *b) {
         return true;
     if (a->ptr == b->ptr && !a_is_stale && a->one_thread_each)
         return false; // whatever a thread touches twice, no other touches
+    // Different arguments may still be one buffer (a call in place): each warp then reads and
+    // writes its own elements, unless several warps hold one. Overlap at an offset is not covered.
     bool apart = a->root >= 0 && b->root >= 0 && a->root != b->root;
-    return !apart || a->shared_by_threads || b->shared_by_threads;
+    return !apart || a->across_warps || b->across_warps;
 }
 
 static bool needs_barrier(const smem_plan *p, const state *s, const access *b) {
@@ -285,7 +284,11 @@ bool smem_fits(emitter *e, const ir_op *op, uint32_t bytes) {
     uint32_t end = smem_offset(e->smem, op) + bytes;
     if (!arch || end <= arch->shared_bytes)
         return true;
-    emit_refuse(e, op, sv_format(e->arena, "needs %u bytes of shared memory, but %s has %u: use a "
-                                 "smaller tile", end, arch->name, arch->shared_bytes).data);
+    const char *what = op->opcode == OP_CONVERT_LAYOUT ? "(here the tile changes threads) " : "";
+    emit_refuse(e, op,
+                sv_format(e->arena,
+                          "%sneeds %u bytes of shared memory, but %s has %u: use a smaller tile",
+                          what, end, arch->name, arch->shared_bytes)
+                    .data);
     return false;
 }
