@@ -370,6 +370,57 @@ static void test_damage(void **state) {
     }
 }
 
+// --- docs/ir.md
+
+static const char *read_docs(arena *a) {
+    const char *tests = strstr(__FILE__, "tests/unit/");
+    sv path = sv_format(a, "%.*sdocs/ir.md", tests ? (int)(tests - __FILE__) : 0, __FILE__);
+    FILE *f = fopen(path.data, "rb");
+    if (!f)
+        return NULL;
+    char *text = arena_alloc(a, 1 << 18);
+    text[fread(text, 1, (1 << 18) - 1, f)] = 0;
+    fclose(f);
+    return text;
+}
+
+// The reference names every op with its operands, and every attribute.
+static void test_docs_are_complete(void **state) {
+    const char *docs = read_docs(*state);
+    if (!docs)
+        skip();
+    for (int i = 0; i < IR_OPCODE_COUNT; i++) {
+        const ir_op_info *info = ir_get_op_info((ir_opcode)i);
+        const char *space = *info->operands ? " " : "";
+        sv row = sv_format(*state, "\n| `%s%s%s` | ", info->name, space, info->operands);
+        if (!strstr(docs, row.data))
+            fail_msg("docs/ir.md has no row%s", row.data);
+    }
+    for (int i = 0; i < IR_ATTR_COUNT; i++) {
+        const char *name = ir_attr_name((ir_attr_key)i);
+        const char *table = strstr(docs, "\n### attributes");
+        assert_non_null(table);
+        if (!strstr(table, sv_format(*state, "`%s`", name).data))
+            fail_msg("docs/ir.md does not explain attribute '%s'", name);
+    }
+}
+
+// The example that is a whole function is printed as the printer prints it.
+static void test_docs_example(void **state) {
+    const char *docs = read_docs(*state);
+    if (!docs)
+        skip();
+    const char *begin = strstr(docs, "```\nfunc @");
+    assert_non_null(begin);
+    begin += 4;
+    const char *end = strstr(begin, "```");
+    sv text = sv_format(*state, "%.*s", (int)(end - begin), begin);
+    ir_module *m = parse(*state, text.data);
+    assert_non_null(m);
+    assert_true(ir_verify(m->first, NULL));
+    assert_string_equal(print(*state, m), text.data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_fixed_point, setup, teardown),
@@ -382,6 +433,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_layout_errors, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nesting, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_docs_are_complete, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_docs_example, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
