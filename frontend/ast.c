@@ -7,10 +7,29 @@
 
 enum { MAX_PARAMS = 1000 };
 
-void ast_report(ast_parser *ps, src_range at, const char *fmt, ...) {
+// The top-level line that a position of a .py file belongs to; NULL in other files. Nodes are made
+// at the end of what they stand for, so it need not be the last one.
+static top_line *find_top_line(ast_parser *ps, uint32_t offset) {
+    while (ps->outer)
+        ps = ps->outer;
+    uint32_t low = 0, high = ps->top_lines.len; // the first line that begins behind it
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (ps->top_lines.data[mid].begin <= offset)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low ? &ps->top_lines.data[low - 1] : NULL;
+}
+
+bool ast_report(ast_parser *ps, src_range at, const char *fmt, ...) {
     ps->line_had_error = true;
-    if (ps->quiet || ps->gave_up)
-        return;
+    top_line *line = find_top_line(ps, at.begin);
+    if (line && line->may_be_anything)
+        line->is_bad = true;
+    if (ps->gave_up || (line && line->is_bad))
+        return false;
     strbuf text;
     strbuf_init(&text, ps->arena);
     va_list args;
@@ -18,6 +37,13 @@ void ast_report(ast_parser *ps, src_range at, const char *fmt, ...) {
     strbuf_vprintf(&text, fmt, args);
     va_end(args);
     diag_error(ps->diag, at, "%s", strbuf_view(&text).data);
+    return true;
+}
+
+void ast_give_up(ast_parser *ps, src_range at, const char *why, unsigned limit) {
+    if (!ps->gave_up)
+        diag_error(ps->diag, at, "%s (more than %u)", why, limit);
+    ps->gave_up = ps->line_had_error = true;
 }
 
 src_range ast_range(const ast_parser *ps, uint32_t begin, uint32_t end) {
@@ -512,6 +538,9 @@ static void add_globals(ast_parser *ps, const ast_stmt *s) {
 void ast_finish_module(ast_parser *ps, ast_block block) {
     for (uint32_t i = 0; i < block.len; i++) {
         const ast_stmt *s = block.data[i];
+        const top_line *line = find_top_line(ps, s->range.begin);
+        if (line && line->is_bad)
+            continue;
         bool docstring = s->kind == STMT_EXPR && s->value->kind == EXPR_STRING;
         if (s->kind == STMT_DEF) {
             add_item(ps, ITEM_FUNC)->func = s->func;

@@ -195,9 +195,11 @@ static void blank(char *buffer, uint32_t begin, uint32_t end) {
             buffer[i] = ' ';
 }
 
-void ast_blank_host_code(sv text, char *buffer) {
+// Goes through the top-level blocks. Blanks what is not ours in `buffer`, if one is given; says
+// whether there is a jit function.
+static bool read_blocks(sv text, char *buffer, bool keep_plain_functions) {
     sv alias = {0};
-    bool decorated = false, jit = false;
+    bool decorated = false, jit = false, any_jit = false;
     uint32_t begin = 0; // of the block, its decorators included
     uint32_t i = sv_starts_with(text, "\xEF\xBB\xBF") ? 3 : 0;
     for (i = skip_blank_lines(text, i); i < text.len; i = skip_blank_lines(text, i)) {
@@ -212,16 +214,25 @@ void ast_blank_host_code(sv text, char *buffer) {
             i = end;
             continue;
         }
-        bool keep = sv_is(word, "def")      ? jit
+        bool is_def = sv_is(word, "def");
+        bool keep = is_def                  ? jit || (!decorated && keep_plain_functions)
                     : decorated             ? false
                     : sv_is(word, "import") ? imports_triton(text, behind, &alias)
                     : sv_is(word, "from")   ? import_from_matters(text, behind)
                                             : is_assignment(text, i);
-        if (!keep)
+        if (!keep && buffer)
             blank(buffer, begin, end);
+        any_jit |= is_def && jit;
         decorated = jit = false;
         i = end;
     }
-    if (decorated)
+    if (decorated && buffer)
         blank(buffer, begin, (uint32_t)text.len);
+    return any_jit;
+}
+
+// A file without any jit function may hold helpers that are not marked, so they are kept there.
+void ast_blank_host_code(sv text, char *buffer) {
+    bool any_jit = read_blocks(text, NULL, false);
+    read_blocks(text, buffer, !any_jit);
 }

@@ -48,16 +48,11 @@ static void report_never_closed(ast_parser *ps) {
     ast_report(ps, ast_range(ps, b.offset, b.offset + 1), "'%c' was never closed", b.kind);
 }
 
-static void give_up(ast_parser *ps, src_range at, const char *what, unsigned limit) {
-    ast_report(ps, at, "%s (more than %u)", what, limit);
-    ps->gave_up = true;
-}
-
 // Keeps the stack of open brackets; gives the token to hand on, or 0 for one to skip.
 static int match_bracket(ast_parser *ps, int token, src_range at) {
     if (token == '(' || token == '[' || token == '{') {
         if (ps->num_brackets == AST_MAX_BRACKETS)
-            give_up(ps, at, "brackets are nested too deeply", AST_MAX_BRACKETS);
+            ast_give_up(ps, at, "brackets are nested too deeply", AST_MAX_BRACKETS);
         else
             ps->brackets[ps->num_brackets++] = (open_bracket){(char)token, at.begin};
         return token;
@@ -69,8 +64,8 @@ static int match_bracket(ast_parser *ps, int token, src_range at) {
     }
     open_bracket b = ps->brackets[--ps->num_brackets];
     if (token != closer_of(b.kind)) {
-        ast_report(ps, at, "'%c' does not close '%c'", token, b.kind);
-        diag_note(ps->diag, ast_range(ps, b.offset, b.offset + 1), "'%c' was opened here", b.kind);
+        if (ast_report(ps, at, "'%c' does not close '%c'", token, b.kind))
+            diag_note(ps->diag, ast_range(ps, b.offset, b.offset + 1), "'%c' was opened here", b.kind);
     }
     return closer_of(b.kind);
 }
@@ -125,7 +120,7 @@ static int deeper(ast_parser *ps, indent_level level, src_range at) {
     if (level.silent && !ps->line_had_error)
         ast_report(ps, at, "unexpected indent");
     if (ps->num_levels > AST_MAX_INDENT) {
-        give_up(ps, at, "blocks are nested too deeply", AST_MAX_INDENT);
+        ast_give_up(ps, at, "blocks are nested too deeply", AST_MAX_INDENT);
         return 0;
     }
     ps->levels[ps->num_levels++] = level;
@@ -219,10 +214,10 @@ static int line_end_in_brackets(ast_parser *ps, src_range *at) {
     return end_line(ps, at);
 }
 
-// In a Python file only functions and imports must be readable.
+// In a Python file only marked functions and imports must be readable.
 static bool may_be_anything(const ast_parser *ps, int token) {
-    return ps->python_host && token != TOK_DEF && token != '@' && token != TOK_IMPORT &&
-           token != TOK_FROM;
+    bool is_marked = token == '@' || (token == TOK_DEF && ps->after_decorator);
+    return !is_marked && token != TOK_IMPORT && token != TOK_FROM;
 }
 
 static int finish_token(ast_parser *ps, int token, src_range at) {
@@ -238,8 +233,10 @@ static int start_line(ast_parser *ps, int token, AST_YYSTYPE *value, src_range *
     ps->first_token = token;
     ps->has_colon = false;
     int change = indentation(ps, *at);
-    if (ps->num_levels == 1)
-        ps->quiet = may_be_anything(ps, token);
+    if (ps->num_levels == 1 && ps->python_host) {
+        VEC_PUSH(ps->arena, ps->top_lines, ((top_line){at->begin, may_be_anything(ps, token), false}));
+        ps->after_decorator = token == '@';
+    }
     if (!change)
         return finish_token(ps, token, *at);
     *ps->held = (held_token){token, *value, *at};
@@ -317,7 +314,7 @@ ast_expr *ast_parse_expression(ast_parser *outer, uint32_t begin, uint32_t end) 
     ps->begin = begin;
     ps->end = end;
     ps->one_expression = true;
-    ps->quiet = outer->quiet;
+    ps->outer = outer;
     bool ok = run(ps);
     outer->line_had_error |= ps->line_had_error;
     return ok && !ps->line_had_error ? ps->expr : NULL;

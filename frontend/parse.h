@@ -19,6 +19,14 @@ typedef struct open_bracket {
     uint32_t offset;
 } open_bracket;
 
+/// A line at the top level of a .py file, with the block below it. It may be anything, if it is no
+/// marked function and no import; then mistakes in it are not reported, and it is dropped.
+typedef struct top_line {
+    uint32_t begin;
+    bool may_be_anything;
+    bool is_bad;
+} top_line;
+
 /// Reading of one file, or of one expression inside an f-string.
 typedef struct ast_parser {
     arena *arena;
@@ -50,10 +58,15 @@ typedef struct ast_parser {
     uint32_t last_end;           ///< where the last token of the line ended
     struct held_token *held; ///< a token that waits behind INDENT or DEDENT
     bool has_held;
+    bool after_decorator; ///< the last top-level line was one
 
     // errors
+    struct ast_parser *outer; ///< of an expression: who reads the f-string
+    struct {
+        top_line *data;
+        uint32_t len, cap;
+    } top_lines; ///< of a .py file
     bool line_had_error; ///< something was reported on the current line
-    bool quiet;          ///< on a top-level line of a .py file that may be anything
     bool gave_up;        ///< a limit was passed: the rest of the file is not read
     bool too_deep_reported, tabs_reported;
 } ast_parser;
@@ -79,9 +92,12 @@ typedef struct ast_call_args {
 } ast_call_args;
 
 // --- ast.c
-/// Reports an error, unless the line is one that may be anything or reading has been given up.
-void ast_report(ast_parser *ps, src_range at, const char *fmt, ...)
+/// Reports an error, unless it is in a top-level line that may be anything (which is marked as bad)
+/// or reading has been given up. Says whether it did.
+bool ast_report(ast_parser *ps, src_range at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/// Reports that a limit is passed; the rest of the file is not read.
+void ast_give_up(ast_parser *ps, src_range at, const char *why, unsigned limit);
 src_range ast_range(const ast_parser *ps, uint32_t begin, uint32_t end);
 sv ast_source(const ast_parser *ps, src_range r);
 
@@ -167,7 +183,8 @@ bool ast_report_open_bracket(ast_parser *ps, src_range found);
 
 // --- host_code.c
 /// Overwrites with spaces what of a Python file is neither a jit function, an import of interest,
-/// nor a plain assignment. `buffer` is a copy of `text`.
+/// nor a plain assignment. In a file without jit functions, those without decorators are kept.
+/// `buffer` is a copy of `text`.
 void ast_blank_host_code(sv text, char *buffer);
 /// The offset after the comment, the string or the single character that starts at i.
 uint32_t ast_skip_text(sv text, uint32_t i);

@@ -490,6 +490,5 @@ static int yyreport_syntax_error(const yypcontext_t *context, ast_parser *ps) {
 /* Called only when the parser's stack is full. */
 static void ast_yyerror(src_range *at, ast_parser *ps, const char *message) {
     (void)message;
-    ast_report(ps, *at, "the code is nested too deeply");
-    ps->gave_up = true;
+    ast_give_up(ps, *at, "the code is nested too deeply", YYMAXDEPTH);
 }
