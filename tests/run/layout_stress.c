@@ -1,5 +1,5 @@
-// Conversions and reductions between thousands of random layouts, as tile IR text, checked on the
-// device against the map itself. Layouts have 1 to 4 dimensions, registers, lanes and warps in any
+// Conversions, reductions and atomics in thousands of random layouts, as tile IR text, checked on
+// the device against the map itself. Layouts have 1 to 4 dimensions, registers, lanes and warps in any
 // order, mixed by XOR, with copies (zero and dependent bases) everywhere.
 //
 // A converted tile is compared, by `assert` and so in every copy, with the same tile made in the
@@ -350,6 +350,40 @@ static void put_reduction(module *m, uint32_t start, const shape *s, unsigned nu
     }
 }
 
+/// An atomic runs once for each element, and its result reaches every copy.
+static void put_atomic(module *m, uint32_t start, const shape *s, unsigned number) {
+    map a = random_map(s->bits, m->warp, 0);
+    unsigned l = add_layout(m, &a), v, w, old;
+    uint32_t n = 1u << s->bits, is[SLICE], fill = 0xA5A5A5A5u; // what buffer_from left there
+    char what[64], flat[16];
+    sprintf(what, "case %u: atomic", number);
+    sprintf(flat, "%u", n);
+    text *t = &m->body;
+    if (rnd(6) == 0) {
+        v = new_value(m);
+        put(t, "    %%i%u: i32 = const {value = %u}\n", v, m->used);
+        put(t, "    %%q%u: *i32 = addptr %%out, %%i%u\n", v, v);
+        put(t, "    %%v%u: i32 = atomic_rmw %%q%u, %%i%u {kind = \"add\"}\n", v, v, v);
+        put(t, "    %%f%u: i32 = const {value = %d}\n", v, (int)fill);
+        put(t, "    %%c%u: i1 = cmp %%v%u, %%f%u {pred = \"eq\"}\n", v, v, v);
+        put(t, "    assert %%c%u {text = \"%s\"}\n", v, what);
+        m->out_is[m->used] = fill + m->used;
+        return;
+    }
+    v = put_load(m, "x", start, n, l);
+    w = new_value(m);
+    put(t, "    %%i%u: tile<%uxi32, #l%u> = arange {start = %u}\n", w, n, l, m->used);
+    put(t, "    %%p%u: tile<%ux*i32, #l%u> = splat %%out\n", w, n, l);
+    put(t, "    %%q%u: tile<%ux*i32, #l%u> = addptr %%p%u, %%i%u\n", w, n, l, w, w);
+    put(t, "    %%v%u: tile<%uxi32, #l%u> = atomic_rmw %%q%u, %%v%u {kind = \"add\"}\n", w, n, l, w, v);
+    old = new_value(m);
+    put(t, "    %%v%u: tile<%uxi32, #l%u> = const {value = %d}\n", old, n, l, (int)fill);
+    put_assert(m, w, old, flat, l, what);
+    for (uint32_t i = 0; i < n; i++)
+        is[i] = fill + input[start + i];
+    memcpy(m->out_is + m->used, is, n * sizeof(uint32_t));
+}
+
 // ---------------------------------------------------------------------------- running
 
 static void run_module(module *m, unsigned number) {
@@ -406,7 +440,9 @@ static void run_batch(unsigned number) {
     for (unsigned i = 0; i < BATCH; i++) {
         shape s = random_shape();
         uint32_t start = rnd(INPUT - (1u << s.bits) + 1);
-        if (i & 1)
+        if (i == BATCH - 1)
+            put_atomic(&m, start, &s, number * BATCH + i);
+        else if (i & 1)
             put_reduction(&m, start, &s, number * BATCH + i);
         else
             put_conversion(&m, start, &s, number * BATCH + i);
