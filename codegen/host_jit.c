@@ -76,8 +76,10 @@ static void initialize_native_target(void) {
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context) {
     job *j = context;
     char *text = LLVMGetDiagInfoDescription(info);
+    // The text starts with the kernel's place in the source, if LLVM knows it.
+    const char *frame = strstr(text, "stack frame size (");
     unsigned long long bytes;
-    if (sscanf(text, "stack frame size (%llu)", &bytes) == 1) {
+    if (frame && sscanf(frame, "stack frame size (%llu)", &bytes) == 1) {
         if (bytes > j->frame_bytes)
             j->frame_bytes = bytes;
     } else if (LLVMGetDiagInfoSeverity(info) == LLVMDSError && !j->failure) {
