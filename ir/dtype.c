@@ -22,10 +22,21 @@ static const struct {
     const char *name;
     dtype type;
 } long_names[] = {
-    {"int1", DT_I1},           {"int8", DT_I8},        {"int16", DT_I16},      {"int32", DT_I32},
-    {"int64", DT_I64},         {"uint8", DT_U8},       {"uint16", DT_U16},     {"uint32", DT_U32},
-    {"uint64", DT_U64},        {"float8e5", DT_FP8E5}, {"float16", DT_FP16},   {"float32", DT_FP32},
-    {"float8e4nv", DT_FP8E4NV}, {"float64", DT_FP64},  {"bfloat16", DT_BF16},
+    {"int1", DT_I1},
+    {"int8", DT_I8},
+    {"int16", DT_I16},
+    {"int32", DT_I32},
+    {"int64", DT_I64},
+    {"uint8", DT_U8},
+    {"uint16", DT_U16},
+    {"uint32", DT_U32},
+    {"uint64", DT_U64},
+    {"float8e5", DT_FP8E5},
+    {"float16", DT_FP16},
+    {"float32", DT_FP32},
+    {"float8e4nv", DT_FP8E4NV},
+    {"float64", DT_FP64},
+    {"bfloat16", DT_BF16},
 };
 
 const char *dtype_name(dtype t) { return infos[t].name; }

@@ -42,31 +42,56 @@ static bool evaluate_int(ir_opcode opcode, dtype t, int64_t a, int64_t b, int64_
     unsigned width = dtype_bits(t);
     uint64_t r;
     switch ((int)opcode) {
-    case OP_ADD: r = ua + ub; break;
-    case OP_SUB: r = ua - ub; break;
-    case OP_MUL: r = ua * ub; break;
-    case OP_AND: r = ua & ub; break;
-    case OP_OR: r = ua | ub; break;
-    case OP_XOR: r = ua ^ ub; break;
-    case OP_SHL: r = ub < width ? ua << ub : 0; break;
+    case OP_ADD:
+        r = ua + ub;
+        break;
+    case OP_SUB:
+        r = ua - ub;
+        break;
+    case OP_MUL:
+        r = ua * ub;
+        break;
+    case OP_AND:
+        r = ua & ub;
+        break;
+    case OP_OR:
+        r = ua | ub;
+        break;
+    case OP_XOR:
+        r = ua ^ ub;
+        break;
+    case OP_SHL:
+        r = ub < width ? ua << ub : 0;
+        break;
     case OP_SHR:
         if (dtype_is_signed(t)) // a is sign-extended; >> of a negative is arithmetic in gcc, clang
             r = (uint64_t)(a >> (ub < width ? ub : width - 1));
         else
             r = ub < width ? ua >> ub : 0;
         break;
-    case OP_MIN: r = (uint64_t)(int_less(t, b, a) ? b : a); break;
-    case OP_MAX: r = (uint64_t)(int_less(t, a, b) ? b : a); break;
-    case OP_NEG: r = 0 - ua; break;
-    case OP_ABS: r = (uint64_t)(dtype_is_signed(t) && a < 0 ? (int64_t)(0 - (uint64_t)a) : a); break;
-    case OP_UMULHI: r = high_half(t, ua, ub); break;
+    case OP_MIN:
+        r = (uint64_t)(int_less(t, b, a) ? b : a);
+        break;
+    case OP_MAX:
+        r = (uint64_t)(int_less(t, a, b) ? b : a);
+        break;
+    case OP_NEG:
+        r = 0 - ua;
+        break;
+    case OP_ABS:
+        r = (uint64_t)(dtype_is_signed(t) && a < 0 ? (int64_t)(0 - (uint64_t)a) : a);
+        break;
+    case OP_UMULHI:
+        r = high_half(t, ua, ub);
+        break;
     case OP_DIV:
     case OP_REM:
         if (b == 0)
             return false;
         r = (uint64_t)divide(t, opcode == OP_DIV, a, b);
         break;
-    default: return false;
+    default:
+        return false;
     }
     *out = (int64_t)r;
     return true;
@@ -100,11 +125,20 @@ static bool evaluate_float(const ir_op *op, dtype t, const double *x, double *ou
     double a = x[0], b = op->num_operands > 1 ? x[1] : 0;
     bool is_float = t == DT_FP32;
     switch ((int)op->opcode) {
-    case OP_ADD: *out = is_float ? (double)((float)a + (float)b) : a + b; break;
-    case OP_SUB: *out = is_float ? (double)((float)a - (float)b) : a - b; break;
-    case OP_MUL: *out = is_float ? (double)((float)a * (float)b) : a * b; break;
-    case OP_DIV: return float_quotient(op, t, a, b, out);
-    case OP_REM: *out = fmod(a, b); break; // exact
+    case OP_ADD:
+        *out = is_float ? (double)((float)a + (float)b) : a + b;
+        break;
+    case OP_SUB:
+        *out = is_float ? (double)((float)a - (float)b) : a - b;
+        break;
+    case OP_MUL:
+        *out = is_float ? (double)((float)a * (float)b) : a * b;
+        break;
+    case OP_DIV:
+        return float_quotient(op, t, a, b, out);
+    case OP_REM:
+        *out = fmod(a, b);
+        break; // exact
     case OP_MIN:
     case OP_MAX:
         *out = float_extreme(op->opcode == OP_MAX, ir_find_attr(op, ATTR_NAN) != NULL, a, b);
@@ -114,9 +148,14 @@ static bool evaluate_float(const ir_op *op, dtype t, const double *x, double *ou
             return false;
         *out = is_float ? (double)fmaf((float)a, (float)b, (float)x[2]) : fma(a, b, x[2]);
         break;
-    case OP_FLOOR: *out = floor(a); break;
-    case OP_CEIL: *out = ceil(a); break;
-    default: return false;
+    case OP_FLOOR:
+        *out = floor(a);
+        break;
+    case OP_CEIL:
+        *out = ceil(a);
+        break;
+    default:
+        return false;
     }
     return !isnan(*out);
 }
@@ -139,8 +178,8 @@ static bool evaluate_cmp(const ir_op *op, dtype t, const uint64_t *x, uint64_t *
     const struct {
         const char *pred;
         bool holds;
-    } table[] = {{"eq", equal},           {"ne", !equal},  {"lt", less},
-                 {"le", less || equal},   {"gt", greater}, {"ge", greater || equal}};
+    } table[] = {{"eq", equal},         {"ne", !equal},  {"lt", less},
+                 {"le", less || equal}, {"gt", greater}, {"ge", greater || equal}};
     sv pred = ir_get_str(op, ATTR_PRED);
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         if (sv_is(pred, table[i].pred)) {
@@ -216,11 +255,18 @@ bool fold_evaluate(const ir_op *op, const uint64_t *x, uint64_t *result) {
         return false;
     uint64_t sign = UINT64_C(1) << (dtype_bits(t) - 1);
     switch ((int)op->opcode) {
-    case OP_CMP: return evaluate_cmp(op, t, x, result);
-    case OP_CAST: return evaluate_cast(op, t, to, x[0], result);
-    case OP_BITCAST: *result = x[0]; return true;
-    case OP_SELECT: *result = x[0] ? x[1] : x[2]; return true;
-    default: break;
+    case OP_CMP:
+        return evaluate_cmp(op, t, x, result);
+    case OP_CAST:
+        return evaluate_cast(op, t, to, x[0], result);
+    case OP_BITCAST:
+        *result = x[0];
+        return true;
+    case OP_SELECT:
+        *result = x[0] ? x[1] : x[2];
+        return true;
+    default:
+        break;
     }
     if (dtype_is_float(t)) {
         if (op->opcode == OP_NEG || op->opcode == OP_ABS) { // of the bits, NaN and -0 included

@@ -14,10 +14,10 @@ typedef struct eval_case {
 } eval_case;
 
 static void check_eval(arena *a, const eval_case *c) {
-    sv body = sv_format(a, "%%p: %s = const {value = %s}\n%s%s%s%s%s%%r: %s = %s %%p%s%s\nprint %%r",
-                        c->type, c->x, *c->y ? "%q: " : "", *c->y ? c->type : "",
-                        *c->y ? " = const {value = " : "", c->y, *c->y ? "}\n" : "", c->to, c->op,
-                        *c->y ? ", %q" : "", c->attrs);
+    sv body = sv_format(
+        a, "%%p: %s = const {value = %s}\n%s%s%s%s%s%%r: %s = %s %%p%s%s\nprint %%r", c->type, c->x,
+        *c->y ? "%q: " : "", *c->y ? c->type : "", *c->y ? " = const {value = " : "", c->y,
+        *c->y ? "}\n" : "", c->to, c->op, *c->y ? ", %q" : "", c->attrs);
     const char *got = ir_test_run(a, body.data, "fold,cleanup");
     bool stays = !*c->want;
     sv want = sv_format(a, " = const {value = %s}\nprint ", c->want);
@@ -147,9 +147,10 @@ static void test_identities(void **state) {
         {C("o", "fp32", "1.0") "%y: fp32 = mul %o, %a\nprint %y", "print %a\n"},
         {C("z", "fp32", "0.0") "%y: fp32 = mul %a, %z\nprint %y",
          "%z: fp32 = const {value = 0.0}\n%y: fp32 = mul %a, %z\nprint %y\n"},
-        {C("z", "i32", "0") "%y: i32 = mul %z, %n\nprint %y", "%z: i32 = const {value = 0}\nprint %z\n"},
-        {C("p", "i32", "3") C("q", "i32", "4")
-         "%y: i32 = add %n, %p\n%w: i32 = add %q, %y\nprint %w",
+        {C("z", "i32", "0") "%y: i32 = mul %z, %n\nprint %y",
+         "%z: i32 = const {value = 0}\nprint %z\n"},
+        {C("p", "i32", "3")
+             C("q", "i32", "4") "%y: i32 = add %n, %p\n%w: i32 = add %q, %y\nprint %w",
          "%0: i32 = const {value = 7}\n%w: i32 = add %n, %0\nprint %w\n"},
         {C("k", "fp32", "-8.0") "%y: fp32 = div %a, %k\nprint %y",
          "%0: fp32 = const {value = -0.125}\n%y: fp32 = mul %a, %0\nprint %y\n"},
@@ -232,7 +233,8 @@ static void test_shapes(void **state) {
 
 static void test_memory(void **state) {
     static const ir_test_case cases[] = {
-        {C("t", "i1", "1") "%v: fp32 = load %x, %t, %a\nprint %v", "%v: fp32 = load %x\nprint %v\n"},
+        {C("t", "i1", "1") "%v: fp32 = load %x, %t, %a\nprint %v",
+         "%v: fp32 = load %x\nprint %v\n"},
         {C("t", "i1", "0") "%v: fp32 = load %x, %t, %a\nprint %v", "print %a\n"},
         {C("t", "i1", "0") "%v: fp32 = load %x, %t {volatile}\nprint %v",
          "%v: fp32 = const {value = 0.0}\nprint %v\n"},
@@ -253,31 +255,35 @@ static void test_memory(void **state) {
 static void test_control(void **state) {
     static const ir_test_case cases[] = {
         {C("t", "i1", "1") "%y: i32 = if %t {\n%s: i32 = add %n, %m\nyield %s\n} else {\n"
-         "yield %n\n}\nprint %y",
+                           "yield %n\n}\nprint %y",
          "%s: i32 = add %n, %m\nprint %s\n"},
-        {C("z", "i32", "0") "%y: i32 = if %c {\nyield %n\n} else {\n%w: i32 = add %n, %z\nyield %w\n"
-         "}\nprint %y",
+        {C("z", "i32",
+           "0") "%y: i32 = if %c {\nyield %n\n} else {\n%w: i32 = add %n, %z\nyield %w\n"
+                "}\nprint %y",
          "print %n\n"},
         // Both an `if` inside one that is decided, and one that its value decides.
         {C("t", "i1", "1") "%y: i1 = if %t {\n%z: i1 = if %t {\nyield %t\n} else {\nyield %c\n}\n"
-         "yield %z\n} else {\nyield %c\n}\nif %y {\nprint %n\nyield\n} else {\nprint %m\nyield\n}",
+                           "yield %z\n} else {\nyield %c\n}\nif %y {\nprint %n\nyield\n} else "
+                           "{\nprint %m\nyield\n}",
          "print %n\n"},
-        {C("z", "i32", "0") C("s", "i32", "1") "%y: fp32 = for %z, %z, %s, %a (%i: i32, %q: fp32) {\n"
-         "print %q\nyield %b\n}\nprint %y",
+        {C("z", "i32", "0")
+             C("s", "i32", "1") "%y: fp32 = for %z, %z, %s, %a (%i: i32, %q: fp32) {\n"
+                                "print %q\nyield %b\n}\nprint %y",
          "print %a\n"},
-        {C("lo", "i32", "5") C("hi", "i32", "3") C("s", "i32", "1")
-         "for %lo, %hi, %s (%i: i32) {\nprint %i\nyield\n}",
+        {C("lo", "i32", "5") C("hi", "i32", "3")
+             C("s", "i32", "1") "for %lo, %hi, %s (%i: i32) {\nprint %i\nyield\n}",
          ""},
-        {C("lo", "i32", "5") C("hi", "i32", "3") C("s", "i32", "-1")
-         "for %lo, %hi, %s (%i: i32) {\nprint %i\nyield\n}",
+        {C("lo", "i32", "5") C("hi", "i32", "3")
+             C("s", "i32", "-1") "for %lo, %hi, %s (%i: i32) {\nprint %i\nyield\n}",
          "%lo: i32 = const {value = 5}\n%hi: i32 = const {value = 3}\n"
-         "%s: i32 = const {value = -1}\nfor %lo, %hi, %s (%i: i32) {\n    print %i\n    yield\n}\n"},
-        {C("lo", "u32", "5") C("hi", "u32", "4294967295") C("s", "u32", "1")
-         "for %lo, %hi, %s (%i: u32) {\nprint %i\nyield\n}",
+         "%s: i32 = const {value = -1}\nfor %lo, %hi, %s (%i: i32) {\n    print %i\n    "
+         "yield\n}\n"},
+        {C("lo", "u32", "5") C("hi", "u32", "4294967295")
+             C("s", "u32", "1") "for %lo, %hi, %s (%i: u32) {\nprint %i\nyield\n}",
          "%lo: u32 = const {value = 5}\n%hi: u32 = const {value = 4294967295}\n"
          "%s: u32 = const {value = 1}\nfor %lo, %hi, %s (%i: u32) {\n    print %i\n    yield\n}\n"},
         {C("f", "i1", "0") "%y: fp32 = while %a (%p: fp32) {\n%q: fp32 = mul %p, %b\n"
-         "condition %f, %q\n} do (%r: fp32) {\nprint %r\nyield %r\n}\nprint %y",
+                           "condition %f, %q\n} do (%r: fp32) {\nprint %r\nyield %r\n}\nprint %y",
          "%q: fp32 = mul %a, %b\nprint %q\n"},
     };
     IR_TEST_CHECK(*state, cases, "fold,cleanup");
@@ -287,10 +293,12 @@ static void test_control(void **state) {
 // nothing more to do.
 static void test_settles(void **state) {
     ir_module *m = ir_test_parse(
-        *state, "func @f(%n: i32, %c: i1) {\n" C("a", "i32", "1") C("b", "i32", "2")
-                "%p: i32 = sub %n, %a\n%q: i32 = add %b, %p\n%r: i32 = sub %q, %a\n"
-                "%s: i1 = cmp %r, %n {pred = \"eq\"}\nif %s {\nprint %n\nyield\n} else {\nyield\n}\n"
-                "return\n}\n");
+        *state,
+        "func @f(%n: i32, %c: i1) {\n" C("a", "i32", "1")
+            C("b", "i32", "2") "%p: i32 = sub %n, %a\n%q: i32 = add %b, %p\n%r: i32 = sub %q, %a\n"
+                               "%s: i1 = cmp %r, %n {pred = \"eq\"}\nif %s {\nprint %n\nyield\n} "
+                               "else {\nyield\n}\n"
+                               "return\n}\n");
     assert_true(pass_fold(m->first));
     assert_false(pass_fold(m->first));
     assert_true(ir_verify(m->first, "after fold"));
@@ -298,9 +306,9 @@ static void test_settles(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IR_TEST(test_ints),   IR_TEST(test_floats),  IR_TEST(test_casts),   IR_TEST(test_identities),
-        IR_TEST(test_shapes), IR_TEST(test_memory),  IR_TEST(test_control), IR_TEST(test_cast_chains),
-        IR_TEST(test_settles),
+        IR_TEST(test_ints),       IR_TEST(test_floats),      IR_TEST(test_casts),
+        IR_TEST(test_identities), IR_TEST(test_shapes),      IR_TEST(test_memory),
+        IR_TEST(test_control),    IR_TEST(test_cast_chains), IR_TEST(test_settles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
