@@ -136,8 +136,23 @@ static LLVMValueRef float_sign(emitter *e, dtype t, bool is_abs, LLVMValueRef x)
     return is_abs ? LLVMBuildAnd(e->b, x, LLVMConstNot(sign), "") : LLVMBuildXor(e->b, x, sign, "");
 }
 
-static LLVMValueRef float_arith(emitter *e, const ir_op *op, dtype t, LLVMValueRef const *v) {
+/// True if one divisor serves many elements: a splat, a broadcast, a constant.
+static bool divisor_is_shared(const ir_op *op) {
+    const ir_op *def = op->operands[1]->def;
+    while (def && (def->opcode == OP_CONVERT_LAYOUT || def->opcode == OP_RESHAPE))
+        def = def->operands[0]->def;
+    return def && ir_is_tile(op->results[0]->type) &&
+           (def->opcode == OP_SPLAT || def->opcode == OP_BROADCAST || def->opcode == OP_CONST);
+}
+
+static LLVMValueRef float_div(emitter *e, const ir_op *op, dtype t, LLVMValueRef const *v) {
     bool precise = ir_get_flag(op, ATTR_PRECISE);
+    if (t == DT_FP32 && !precise && e->tgt->fdiv_shared && divisor_is_shared(op))
+        return e->tgt->fdiv_shared(e, v[0], v[1]);
+    return e->tgt->fdiv(e, t, precise, v[0], v[1]);
+}
+
+static LLVMValueRef float_arith(emitter *e, const ir_op *op, dtype t, LLVMValueRef const *v) {
     bool nan_wins = sv_is(ir_get_str(op, ATTR_NAN), "all");
     switch (op->opcode) {
     case OP_ADD:
@@ -149,14 +164,14 @@ static LLVMValueRef float_arith(emitter *e, const ir_op *op, dtype t, LLVMValueR
     case OP_FMA:
         return emit_intrinsic(e, "llvm.fma", true, (LLVMValueRef[]){v[0], v[1], v[2]}, 3);
     case OP_DIV:
-        return e->tgt->fdiv(e, t, precise, v[0], v[1]);
+        return float_div(e, op, t, v);
     case OP_REM:
         return e->tgt->frem(e, t, v[0], v[1]);
     case OP_MIN:
     case OP_MAX:
         return e->tgt->fminmax(e, t, op->opcode == OP_MAX, nan_wins, v[0], v[1]);
     default:
-        return e->tgt->math(e, op->opcode, t, precise, v[0]);
+        return e->tgt->math(e, op->opcode, t, ir_get_flag(op, ATTR_PRECISE), v[0]);
     }
 }
 

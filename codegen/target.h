@@ -68,6 +68,9 @@ typedef struct target {
     // LLVMTypeOf); fp16/bf16 are in the register type.
     LLVMValueRef (*math)(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x);
     LLVMValueRef (*fdiv)(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMValueRef y);
+    /// fp32 x / y, one of many divisions by this y: may spend on y what it saves on every x. NULL
+    /// where that does not pay: then fdiv.
+    LLVMValueRef (*fdiv_shared)(emitter *e, LLVMValueRef x, LLVMValueRef y);
     LLVMValueRef (*frem)(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y);
     LLVMValueRef (*fminmax)(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x, LLVMValueRef y);
     LLVMValueRef (*float_cast)(emitter *e, dtype from, dtype to, bool rtz, LLVMValueRef x);

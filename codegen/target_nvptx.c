@@ -431,6 +431,7 @@ const target target_nvptx = {
     .smem_load = smem_load,
     .math = nvptx_math,
     .fdiv = nvptx_fdiv,
+    .fdiv_shared = nvptx_fdiv_shared,
     .frem = nvptx_frem,
     .fminmax = nvptx_fminmax,
     .float_cast = nvptx_float_cast,
