@@ -1,7 +1,8 @@
-// Elementwise ops on constants, with the results the hardware gives (RULES: ints wrap, shifts by
-// the width or more give 0 or the sign, conversions saturate). Nothing is guessed: where two
+// Elementwise ops on constants, with the results the hardware gives (docs/ir.md: ints wrap, shifts
+// by the width or more give 0 or the sign, conversions saturate). Nothing is guessed: where two
 // machines, or two correct ways to lower an op, could differ in a bit, evaluation refuses and the
-// op stays. So exp and its kin are never folded, and neither is anything that gives a NaN.
+// op stays. So exp and its kin are never folded, nor the remainder of floats, nor anything that
+// gives a NaN.
 //
 // Rounding: fp32 and fp64 are computed in their own type. Narrower formats are computed in double
 // and rounded to the format; for + - * that is the same as rounding once, since double has more
@@ -136,9 +137,6 @@ static bool evaluate_float(const ir_op *op, dtype t, const double *x, double *ou
         break;
     case OP_DIV:
         return float_quotient(op, t, a, b, out);
-    case OP_REM:
-        *out = fmod(a, b);
-        break; // exact
     case OP_MIN:
     case OP_MAX:
         *out = float_extreme(op->opcode == OP_MAX, ir_find_attr(op, ATTR_NAN) != NULL, a, b);
