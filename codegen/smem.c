@@ -189,10 +189,12 @@ static bool global_conflict(const access *a, bool a_is_stale, const access *b) {
         return true;
     if (a->ptr == b->ptr && !a_is_stale && a->one_thread_each)
         return false; // whatever a thread touches twice, no other touches
-    // Different arguments may still be one buffer (a call in place): each warp then reads and
-    // writes its own elements, unless several warps hold one. Overlap at an offset is not covered.
+    // Different arguments may still be one buffer (a call in place): in one layout each warp then
+    // reads and writes its own elements, unless several warps hold one. Overlap at an offset is not
+    // covered.
     bool apart = a->root >= 0 && b->root >= 0 && a->root != b->root;
-    return !apart || a->across_warps || b->across_warps;
+    bool one_layout = a->ptr->layout == b->ptr->layout;
+    return !apart || !one_layout || a->across_warps || b->across_warps;
 }
 
 static bool needs_barrier(const smem_plan *p, const state *s, const access *b) {

@@ -78,5 +78,12 @@ int main(void) {
         want[i] = total;
     run("reduced, then broadcast over its input",
         "def k(x: *i32, y: *i32):\n    o = arange(0, 1024)\n    s = sum(load(y + o))\n    store(x + o, zeros([1024], i32) + s)\n", x, want, TOTAL, 32);
+
+    memcpy(want, x, sizeof x);
+    for (int i = 0; i < N; i++)
+        want[i % 32 * 32 + i / 32] = x[i];
+    run("transposed in place, through two arguments",
+        "def k(x: *i32, y: *i32):\n    r = arange(0, 32)[:, None]\n    c = arange(0, 32)[None, :]\n"
+        "    store(y + c * 32 + r, load(x + r * 32 + c))\n", x, want, TOTAL, 0);
     return finish();
 }
