@@ -295,36 +295,6 @@ static void emit_num_programs(emitter *e, const ir_op *op) {
 
 // ---------------------------------------------------------------------------- shapes
 
-/// The result takes its registers from the operand's: `seen` is the operand's layout in terms of
-/// the result's index.
-static void take_registers(emitter *e, const ir_op *op, const layout *seen, const layout *want) {
-    const ir_value *r = op->results[0];
-    unsigned n = emit_reg_count(r);
-    uint32_t *source = ARENA_ARRAY(e->arena, uint32_t, n);
-    if (!emit_match_registers(seen, want, source)) {
-        emit_refuse(e, op, "needs a layout conversion that the layout pass has left out");
-        return;
-    }
-    LLVMValueRef *from = emit_regs(e, op->operands[0]), *regs = emit_new_regs(e, n);
-    for (unsigned i = 0; i < n; i++)
-        regs[i] = from[source[i]];
-    emit_set_regs(e, r, regs);
-}
-
-static void emit_reshape(emitter *e, const ir_op *op) {
-    take_registers(e, op, op->operands[0]->layout, op->results[0]->layout);
-}
-
-static void emit_permute(emitter *e, const ir_op *op) {
-    const ir_value *x = op->operands[0];
-    const ir_attr *attr = ir_find_attr(op, ATTR_ORDER);
-    uint8_t order[IR_MAX_RANK];
-    for (uint32_t i = 0; i < attr->num_ints; i++)
-        order[i] = (uint8_t)attr->ints[i];
-    layout seen = layout_permute(x->layout, x->type.shape, x->type.rank, order);
-    take_registers(e, op, &seen, op->results[0]->layout);
-}
-
 /// Maps an index of a broadcast's result to the one of its source.
 static uint32_t broadcast_index(uint32_t index, const ir_type *from, const ir_type *to) {
     uint32_t out = 0, stride = 1;
@@ -338,13 +308,37 @@ static uint32_t broadcast_index(uint32_t index, const ir_type *from, const ir_ty
     return out;
 }
 
-static void emit_broadcast(emitter *e, const ir_op *op) {
+uint32_t *emit_shape_sources(emitter *e, const ir_op *op) {
     const ir_value *x = op->operands[0], *r = op->results[0];
-    layout want = *r->layout; // of the result's registers, in terms of the source's index
-    want.index_bits = x->layout->index_bits;
-    for (unsigned i = 0; i < layout_place_bits(&want); i++)
-        want.basis[i] = broadcast_index(want.basis[i], &x->type, &r->type);
-    take_registers(e, op, x->layout, &want);
+    layout seen = *x->layout, want = *r->layout; // both in terms of one index
+    if (op->opcode == OP_PERMUTE) {
+        const ir_attr *attr = ir_find_attr(op, ATTR_ORDER);
+        uint8_t order[IR_MAX_RANK];
+        for (uint32_t i = 0; i < attr->num_ints; i++)
+            order[i] = (uint8_t)attr->ints[i];
+        seen = layout_permute(x->layout, x->type.shape, x->type.rank, order);
+    } else if (op->opcode == OP_BROADCAST) {
+        want.index_bits = x->layout->index_bits;
+        for (unsigned i = 0; i < layout_place_bits(&want); i++)
+            want.basis[i] = broadcast_index(want.basis[i], &x->type, &r->type);
+    }
+    uint32_t *source = ARENA_ARRAY(e->arena, uint32_t, emit_reg_count(r));
+    return emit_match_registers(&seen, &want, source) ? source : NULL;
+}
+
+/// reshape, permute, broadcast: the result's registers are registers of the operand.
+static void emit_shape(emitter *e, const ir_op *op) {
+    const ir_value *r = op->results[0];
+    uint32_t *source = emit_shape_sources(e, op);
+    if (!source) {
+        emit_refuse(e, op, "needs a layout conversion that the layout pass has left out");
+        return;
+    }
+    unsigned n = emit_reg_count(r);
+    LLVMValueRef *from = emit_regs(e, op->operands[0]), *regs = emit_new_regs(e, n);
+    for (unsigned i = 0; i < n; i++)
+        regs[i] = from[source[i]];
+    emit_set_regs(e, r, regs);
 }
 
 // ---------------------------------------------------------------------------- the walk
@@ -381,9 +375,9 @@ static emit_fn *const emitters[IR_OPCODE_COUNT] = {
     [OP_NUM_PROGRAMS] = emit_num_programs,
     [OP_HINT] = emit_hint,
     [OP_ASSUME] = emit_assume,
-    [OP_RESHAPE] = emit_reshape,
-    [OP_BROADCAST] = emit_broadcast,
-    [OP_PERMUTE] = emit_permute,
+    [OP_RESHAPE] = emit_shape,
+    [OP_BROADCAST] = emit_shape,
+    [OP_PERMUTE] = emit_shape,
     [OP_CONVERT_LAYOUT] = emit_convert_layout,
     [OP_REDUCE] = emit_reduce,
     [OP_LOAD] = emit_load,

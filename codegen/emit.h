@@ -46,6 +46,9 @@ LLVMValueRef *emit_new_regs(emitter *e, unsigned n);
 /// For each register of a tile with layout `to`: the register of layout `from` that holds the same
 /// element in every thread. False if the threads of the two do not agree.
 bool emit_match_registers(const layout *from, const layout *to, uint32_t *source);
+/// For each register of a reshape's, permute's or broadcast's result: the operand's register that
+/// it is. NULL if the layouts do not agree.
+uint32_t *emit_shape_sources(emitter *e, const ir_op *op);
 /// Reports an op that the emitter has no way to lower; its results become zero.
 void emit_refuse(emitter *e, const ir_op *op, const char *why);
 
@@ -97,6 +100,11 @@ void emit_assume(emitter *e, const ir_op *op);
 void emit_assert(emitter *e, const ir_op *op);
 /// Checks what the specialization knows of the parameters.
 void emit_check_params(emitter *e);
+
+// --- emit_overflow.c
+/// On a target that checks claims: for each register of a pointer, an i1 that is true where 32-bit
+/// arithmetic on its offset overflowed; NULL if there is none to see.
+LLVMValueRef *emit_offset_overflow(emitter *e, const ir_value *ptr);
 
 // --- emit_memory.c, emit_reduce.c, emit_convert.c: one function per op (or family).
 void emit_load(emitter *e, const ir_op *op);

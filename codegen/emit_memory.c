@@ -90,6 +90,18 @@ static LLVMValueRef and_maybe(emitter *e, LLVMValueRef a, LLVMValueRef b) {
     return !a ? b : !b ? a : LLVMBuildAnd(e->b, a, b, "");
 }
 
+/// Reports, where it matters, that a pointer comes from an offset that overflowed.
+static void check_offsets(emitter *e, const ir_op *op, const ir_value *mask) {
+    const ir_value *ptr = op->operands[0];
+    LLVMValueRef *overflow = emit_offset_overflow(e, ptr);
+    for (unsigned r = 0; overflow && r < emit_reg_count(ptr); r++) {
+        if (r > 0 && overflow[r] == overflow[r - 1] && !mask)
+            continue;
+        e->tgt->assert_true(e, LLVMBuildNot(e->b, overflow[r], ""), mask ? emit_regs(e, mask)[r] : NULL,
+                            SV("an int32 offset overflows; compute it in int64"), op->range);
+    }
+}
+
 // ---------------------------------------------------------------------------- load, store
 
 void emit_load(emitter *e, const ir_op *op) {
@@ -100,6 +112,7 @@ void emit_load(emitter *e, const ir_op *op) {
     LLVMValueRef *regs = emit_new_regs(e, n), fallback[16];
     a.vec = a.uniform ? 1 : 1u << access_bits(e, ptr, mask);
     uint32_t *first = a.uniform ? NULL : first_copies(e, ptr->layout);
+    check_offsets(e, op, mask);
     for (unsigned r = 0; r < n; r += a.vec) {
         if (first && first[r] != r) {
             for (unsigned k = 0; k < a.vec; k++)
@@ -124,6 +137,7 @@ void emit_store(emitter *e, const ir_op *op) {
     LLVMValueRef mine = emit_is_representative(e, ptr->layout), values[16];
     a.vec = a.uniform ? 1 : 1u << access_bits(e, ptr, mask);
     uint32_t copies = a.uniform ? 0 : layout_get_replication(ptr->layout).reg_mask;
+    check_offsets(e, op, mask);
     for (unsigned r = 0; r < n; r += a.vec) {
         if (r & copies)
             continue;
@@ -152,6 +166,7 @@ static void emit_atomic(emitter *e, const ir_op *op, const ir_value *mask) {
     unsigned n = emit_reg_count(ptr);
     LLVMValueRef *regs = emit_new_regs(e, n), mine = emit_is_representative(e, ptr->layout);
     uint32_t *first = a.uniform ? NULL : first_copies(e, ptr->layout);
+    check_offsets(e, op, mask);
     for (unsigned r = 0; r < n; r++) {
         if (first && first[r] != r) {
             regs[r] = regs[first[r]];
