@@ -104,6 +104,25 @@ static void test_between_buffers(void) {
     expect_healthy("a store into another buffer");
 }
 
+/// 32-bit offsets that wrap, where an active lane uses them.
+static void test_overflow(void) {
+    static const char rows[] = "def k(x: *fp32, y: *fp32, n: i32):\n"
+                               "    o = arange(0, 32)\n"
+                               "    store(x + n * n + o, zeros([32], fp32), mask=o < 16)\n";
+    EXPECT_ERROR("65536 * 65536", run(rows, 65536, 1, 2), TILE_ERROR_ASSERTION, "test.tile:3:5: error: ", "int32 offset overflows");
+    static const char columns[] = "def k(x: *fp32, y: *fp32, n: i32):\n"
+                                  "    o = arange(0, 64)\n"
+                                  "    p = y + (o[:, None] * n + o[None, :])\n"
+                                  "    store(x + o, sum(load(p, mask=(o[:, None] < 0) | (o[None, :] < 0)), axis=1))\n"
+                                  "    v = load(p, mask=(o[:, None] == 63) & (o[None, :] == 0))\n";
+    EXPECT_ERROR("a tile's offsets", run(columns, 1 << 26, 1, 4), TILE_ERROR_ASSERTION, "test.tile:5:", "int32 offset overflows");
+    static const char wide[] = "def k(x: *fp32, y: *fp32, n: i32):\n"
+                               "    o = n.to(i64) * n\n"
+                               "    store(x + (o - o), 1.0)\n";
+    must(run(wide, 65536, 1, 1));
+    expect_healthy("offsets that overflow");
+}
+
 /// Lanes that are masked off touch nothing, wherever they point.
 static void test_masked_off(void) {
     static const char source[] = "def k(x: *fp32, y: *fp32, n: i32):\n"
@@ -291,6 +310,7 @@ int main(void) {
         x = buffer_from(NULL, BYTES), y = buffer_from(NULL, BYTES);
         test_bounds();
         test_between_buffers();
+        test_overflow();
         test_masked_off();
         test_promises();
         test_annotations();
