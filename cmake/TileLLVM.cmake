@@ -1,14 +1,24 @@
-# Finds LLVM (the newest known version first) and defines the target tile_llvm: the shared libLLVM,
-# or, with TILE_STATIC_LLVM, the needed archives with their symbols hidden.
+# Finds LLVM (-DTILE_LLVM_VERSION=19 asks for that one, else the newest known) and defines the target
+# tile_llvm: the shared libLLVM, or, with TILE_STATIC_LLVM, the needed archives with their symbols
+# hidden.
+set(TILE_LLVM_VERSION "" CACHE STRING "LLVM major version to use, 19 to 22; empty: the newest there is")
+set(versions 22 21 20 19)
+if(TILE_LLVM_VERSION)
+  if(NOT TILE_LLVM_VERSION IN_LIST versions)
+    message(FATAL_ERROR "TILE_LLVM_VERSION is ${TILE_LLVM_VERSION}; tile knows LLVM 19 to 22")
+  endif()
+  set(versions ${TILE_LLVM_VERSION})
+endif()
 set(ZLIB_USE_STATIC_LIBS ${TILE_STATIC_LLVM})
-foreach(version 22.1 21.1 20.1 19.1)
-  find_package(LLVM ${version} QUIET CONFIG)
+foreach(version ${versions})
+  find_package(LLVM ${version}.1 QUIET CONFIG)
   if(LLVM_FOUND)
     break()
   endif()
 endforeach()
 if(NOT LLVM_FOUND)
-  message(FATAL_ERROR "LLVM 19 to 22 was not found; scripts/setup.sh installs it")
+  list(JOIN versions ", " versions)
+  message(FATAL_ERROR "LLVM was not found (looked for ${versions}); scripts/setup.sh installs it")
 endif()
 message(STATUS "LLVM ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
 
