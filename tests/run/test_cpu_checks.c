@@ -113,8 +113,9 @@ static void test_overflow(void) {
     static const char columns[] = "def k(x: *fp32, y: *fp32, n: i32):\n"
                                   "    o = arange(0, 64)\n"
                                   "    p = y + (o[:, None] * n + o[None, :])\n"
-                                  "    store(x + o, sum(load(p, mask=(o[:, None] < 0) | (o[None, :] < 0)), axis=1))\n"
-                                  "    v = load(p, mask=(o[:, None] == 63) & (o[None, :] == 0))\n";
+                                  "    store(y + o, sum(load(p, mask=(o[:, None] < 0) | (o[None, :] < 0)), axis=1))\n"
+                                  "    v = load(p, mask=(o[:, None] == 63) & (o[None, :] == 0))\n"
+                                  "    store(x + o, sum(v, axis=1))\n";
     EXPECT_ERROR("a tile's offsets", run(columns, 1 << 26, 1, 4), TILE_ERROR_ASSERTION, "test.tile:5:", "int32 offset overflows");
     static const char wide[] = "def k(x: *fp32, y: *fp32, n: i32):\n"
                                "    o = n.to(i64) * n\n"
