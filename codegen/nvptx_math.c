@@ -129,7 +129,8 @@ LLVMValueRef nvptx_fdiv(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMV
 // One reciprocal, rounded correctly, then per dividend a product and one step of refinement: the
 // correctly rounded quotient (Markstein), where div.full is off by up to 2 ulp. A tiny divisor is
 // scaled up first, for its reciprocal would overflow. Where the step meets infinities it gives NaN,
-// and the product alone is right. LLVM keeps one copy of what depends on y alone.
+// and at zero it loses the sign; there the product alone is right. LLVM keeps one copy of what
+// depends on y alone.
 LLVMValueRef nvptx_fdiv_shared(emitter *e, LLVMValueRef x, LLVMValueRef y) {
     LLVMValueRef size = emit_intrinsic(e, "llvm.fabs", true, &y, 1);
     LLVMValueRef tiny = LLVMBuildFCmp(e->b, LLVMRealOLT, size, f32(e, 0x1p-100), "");
@@ -140,8 +141,8 @@ LLVMValueRef nvptx_fdiv_shared(emitter *e, LLVMValueRef x, LLVMValueRef y) {
     LLVMValueRef q = LLVMBuildFMul(e->b, x, r, "");
     LLVMValueRef rest = fma_of(e, LLVMBuildFNeg(e->b, q, ""), y, x);
     LLVMValueRef better = fma_of(e, rest, r, q);
-    LLVMValueRef is_number = LLVMBuildFCmp(e->b, LLVMRealORD, better, better, "");
-    return LLVMBuildSelect(e->b, is_number, better, q, "");
+    LLVMValueRef use = LLVMBuildFCmp(e->b, LLVMRealONE, better, f32(e, 0), "");
+    return LLVMBuildSelect(e->b, use, better, q, "");
 }
 
 LLVMValueRef nvptx_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {

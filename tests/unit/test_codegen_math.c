@@ -2,9 +2,11 @@
 // compared with the C library's in higher precision, over a sweep of its range and its edges.
 // exp and division inside come from a target of the test's own, which asks libm.
 #include "codegen/emit_math.h"
+#include "codegen/nvptx.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/ExecutionEngine.h>
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,6 +123,14 @@ static void add_function(emitter *e, function_id id) {
     LLVMBuildRet(e->b, build(e, id, LLVMGetParam(e->fn, 0)));
 }
 
+/// float divide(float, float), as the NVIDIA target does it for a divisor of many elements.
+static void add_division(emitter *e) {
+    LLVMTypeRef f32 = value_type(e, DT_FP32), args[2] = {f32, f32};
+    e->fn = LLVMAddFunction(e->module, "divide", LLVMFunctionType(f32, args, 2, false));
+    LLVMPositionBuilderAtEnd(e->b, emit_new_block(e, ""));
+    LLVMBuildRet(e->b, nvptx_fdiv_shared(e, LLVMGetParam(e->fn, 0), LLVMGetParam(e->fn, 1)));
+}
+
 static int setup(void **state) {
     static jit j;
     static cg_options options;
@@ -137,6 +147,7 @@ static int setup(void **state) {
                  .b = LLVMCreateBuilderInContext(j.context)};
     for (int id = 0; id < FUNCTIONS; id++)
         add_function(&e, (function_id)id);
+    add_division(&e);
     LLVMDisposeBuilder(e.b);
     char *error = NULL;
     if (LLVMVerifyModule(e.module, LLVMPrintMessageAction, &error))
@@ -269,6 +280,34 @@ static void test_log_f64(void **state) {
     assert_true(f(1) == 0);
 }
 
+static void test_division(void **state) {
+    jit *j = *state;
+    float (*f)(float, float) =
+        (float (*)(float, float))(uintptr_t)LLVMGetFunctionAddress(j->engine, "divide");
+    static const float edges[] = {0,         -0.0f,     1,         -1,      3,         INFINITY,
+                                  -INFINITY, NAN,       FLT_MAX,   FLT_MIN, 0x1p-149f, 0x1p-130f,
+                                  0x1p127f,  0x1p-100f, 0x1p-101f, 0.1f,    1e10f};
+    enum { EDGES = sizeof(edges) / sizeof(edges[0]) };
+    for (int i = 0; i < EDGES * EDGES; i++) {
+        float x = edges[i / EDGES], y = edges[i % EDGES], want = x / y, got = f(x, y);
+        assert_true(isnan(want) ? isnan(got) : ulps_f32(got, (double)x / (double)y) <= 1);
+        assert_true(isnan(want) || !signbit(got) == !signbit(want));
+    }
+    uint64_t random = 1;
+    for (int i = 0; i < 3000000; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        float x = float_from_bits((uint32_t)(random >> 32));
+        float y = float_from_bits((uint32_t)(random >> 16) * 2654435761u);
+        float want = x / y, got = f(x, y);
+        if (isnan(want))
+            assert_true(isnan(got));
+        else if (fabsf(want) > FLT_MIN && fabsf(x) > 0x1p-100f && fabsf(y) < 0x1p126f)
+            assert_true(got == want); // else what is left of x may not be exact
+        else
+            assert_true(ulps_f32(got, (double)x / (double)y) <= 1.5);
+    }
+}
+
 static void check_fp8(void **state, dtype t, function_id from, function_id to) {
     float (*widen)(uint8_t) = (float (*)(uint8_t))address_of(state, from);
     uint8_t (*narrow)(float) = (uint8_t(*)(float))address_of(state, to);
@@ -297,7 +336,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_log_f32), cmocka_unit_test(test_erf_tanh),
         cmocka_unit_test(test_exp_f64), cmocka_unit_test(test_log_f64),
-        cmocka_unit_test(test_fp8),
+        cmocka_unit_test(test_fp8),     cmocka_unit_test(test_division),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
