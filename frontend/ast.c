@@ -1,6 +1,6 @@
-// Building the syntax tree: one function per grammar action. Here also live the rules of syntax that
-// a grammar cannot say well: what may be assigned to, the order of parameters and arguments, how
-// deep a tree may be, what may stand at the top level of a file.
+// Building the syntax tree: one function per grammar action. Here also live the rules of syntax
+// that a grammar cannot say well: what may be assigned to, the order of parameters and arguments,
+// how deep a tree may be, what may stand at the top level of a file.
 #include "frontend/parse.h"
 
 #include <stdlib.h>
@@ -56,13 +56,13 @@ sv ast_source(const ast_parser *ps, src_range r) {
 
 const char *ast_op_text(ast_op op) {
     static const char *const texts[] = {
-        [AST_ADD] = "+",     [AST_SUB] = "-",       [AST_MUL] = "*",     [AST_DIV] = "/",
-        [AST_FLOORDIV] = "//", [AST_MOD] = "%",     [AST_POW] = "**",    [AST_MATMUL] = "@",
-        [AST_LSHIFT] = "<<", [AST_RSHIFT] = ">>",   [AST_BITAND] = "&",  [AST_BITOR] = "|",
-        [AST_BITXOR] = "^",  [AST_EQ] = "==",       [AST_NE] = "!=",     [AST_LT] = "<",
-        [AST_LE] = "<=",     [AST_GT] = ">",        [AST_GE] = ">=",     [AST_IS] = "is",
-        [AST_IS_NOT] = "is not", [AST_IN] = "in",   [AST_NOT_IN] = "not in", [AST_NEG] = "-",
-        [AST_POS] = "+",     [AST_INVERT] = "~",    [AST_NOT] = "not",   [AST_AND] = "and",
+        [AST_ADD] = "+",         [AST_SUB] = "-",     [AST_MUL] = "*",         [AST_DIV] = "/",
+        [AST_FLOORDIV] = "//",   [AST_MOD] = "%",     [AST_POW] = "**",        [AST_MATMUL] = "@",
+        [AST_LSHIFT] = "<<",     [AST_RSHIFT] = ">>", [AST_BITAND] = "&",      [AST_BITOR] = "|",
+        [AST_BITXOR] = "^",      [AST_EQ] = "==",     [AST_NE] = "!=",         [AST_LT] = "<",
+        [AST_LE] = "<=",         [AST_GT] = ">",      [AST_GE] = ">=",         [AST_IS] = "is",
+        [AST_IS_NOT] = "is not", [AST_IN] = "in",     [AST_NOT_IN] = "not in", [AST_NEG] = "-",
+        [AST_POS] = "+",         [AST_INVERT] = "~",  [AST_NOT] = "not",       [AST_AND] = "and",
         [AST_OR] = "or",
     };
     _Static_assert(sizeof(texts) / sizeof(texts[0]) == AST_OP_COUNT, "one text per operator");
@@ -157,7 +157,8 @@ ast_expr *ast_subscript(ast_parser *ps, src_range r, ast_expr *left, ast_exprs i
 }
 
 ast_expr *ast_slice(ast_parser *ps, src_range r, ast_expr *lower, ast_expr *upper, ast_expr *step) {
-    return make_items(ps, r, EXPR_SLICE, ast_list(ps, ast_pair(ps, (ast_exprs){0}, lower, upper), step));
+    return make_items(ps, r, EXPR_SLICE,
+                      ast_list(ps, ast_pair(ps, (ast_exprs){0}, lower, upper), step));
 }
 
 ast_expr *ast_call(ast_parser *ps, src_range r, ast_expr *callee, ast_call_args *args) {
@@ -272,13 +273,17 @@ ast_expr *ast_pointer(ast_parser *ps, src_range r, src_range word, ast_expr *poi
     return finish(ps, e);
 }
 
-ast_expr *ast_refused(ast_parser *ps, src_range r, const char *what, ast_expr *body,
-                      ast_exprs items) {
+ast_expr *ast_refused(ast_parser *ps, src_range r, const char *what, ast_expr *body) {
     ast_expr *e = new_expr(ps, EXPR_UNSUPPORTED, r);
     e->name = sv_from(what);
     e->left = body;
-    e->items = items;
     return finish(ps, e);
+}
+
+ast_expr *ast_refused_items(ast_parser *ps, src_range r, const char *what, ast_exprs items) {
+    ast_expr *e = make_items(ps, r, EXPR_UNSUPPORTED, items);
+    e->name = sv_from(what);
+    return e;
 }
 
 // --- simple statements
@@ -311,14 +316,16 @@ ast_stmt *ast_simple(ast_parser *ps, src_range r, ast_stmt_kind kind, ast_expr *
 
 // What an expression is, where it stands on the left of '=' and must not.
 static const char *describe_target(const ast_expr *e) {
-    switch (e->kind) {
-    case EXPR_CALL: return "a call";
-    case EXPR_COMPARE: return "a comparison";
-    case EXPR_NONE: case EXPR_BOOL: case EXPR_INT: case EXPR_FLOAT: case EXPR_STRING:
-    case EXPR_FSTRING: return "a constant";
-    case EXPR_UNARY: case EXPR_BINARY: case EXPR_BOOLOP: case EXPR_TERNARY: return "an operation";
-    default: return "this expression";
-    }
+    static const char *const texts[] = {
+        [EXPR_NONE] = "a constant",     [EXPR_BOOL] = "a constant",
+        [EXPR_INT] = "a constant",      [EXPR_FLOAT] = "a constant",
+        [EXPR_STRING] = "a constant",   [EXPR_FSTRING] = "a constant",
+        [EXPR_CALL] = "a call",         [EXPR_COMPARE] = "a comparison",
+        [EXPR_UNARY] = "an operation",  [EXPR_BINARY] = "an operation",
+        [EXPR_BOOLOP] = "an operation", [EXPR_TERNARY] = "an operation",
+        [EXPR_UNSUPPORTED] = NULL, // the last kind: the table has an entry for each
+    };
+    return texts[e->kind] ? texts[e->kind] : "this expression";
 }
 
 static void check_target(ast_parser *ps, const ast_expr *e) {
@@ -374,6 +381,10 @@ ast_stmt *ast_refused_stmt(ast_parser *ps, src_range r, const char *what) {
     return s;
 }
 
+sv ast_dotted(ast_parser *ps, sv path, src_range name) {
+    return sv_format(ps->arena, "%" SV_FMT ".%" SV_FMT, SV_ARG(path), SV_ARG(ast_source(ps, name)));
+}
+
 ast_imports ast_import_push(ast_parser *ps, ast_imports list, src_range r, sv path, sv name,
                             src_range alias) {
     ast_import i = {.path = path, .name = name, .alias = ast_source(ps, alias), .range = r};
@@ -424,6 +435,10 @@ ast_stmt *ast_if(ast_parser *ps, src_range head, ast_expr *cond, ast_block body,
     return s;
 }
 
+ast_stmt *ast_elif(ast_parser *ps, src_range head, ast_expr *cond, ast_block body) {
+    return ast_if(ps, head, cond, body, (ast_block){0}, (ast_block){0});
+}
+
 ast_stmt *ast_loop(ast_parser *ps, src_range head, ast_stmt_kind kind, ast_expr *target,
                    ast_expr *value, ast_block body, ast_block orelse) {
     ast_stmt *s = new_stmt(ps, kind, head);
@@ -472,7 +487,8 @@ ast_params ast_param_push(ast_parser *ps, ast_params list, ast_param p) {
             ast_report(ps, p.range, "a second parameter '%" SV_FMT "'", SV_ARG(p.name));
     bool plain = !p.keyword_only && !p.is_vararg && !p.is_kwarg;
     if (plain && !p.default_value && last && last->default_value)
-        ast_report(ps, p.range, "'%" SV_FMT "' has no default but follows '%" SV_FMT "', which has one",
+        ast_report(ps, p.range,
+                   "'%" SV_FMT "' has no default but follows '%" SV_FMT "', which has one",
                    SV_ARG(p.name), SV_ARG(last->name));
     VEC_PUSH(ps->arena, list, p);
     return list;

@@ -93,35 +93,85 @@ static void put_unsupported(strbuf *out, const ast_expr *e) {
     put_items(out, head, e);
 }
 
+static void put_number(strbuf *out, const ast_expr *e) {
+    if (e->kind == EXPR_FLOAT)
+        put_float(out, e->float_value);
+    else if (e->int_overflow)
+        strbuf_puts(out, "(overflow)");
+    else
+        strbuf_printf(out, "%llu", (unsigned long long)e->int_value);
+}
+
+static void put_operation(strbuf *out, const ast_expr *e) {
+    if (e->kind == EXPR_COMPARE)
+        put_compare(out, e);
+    else if (e->kind == EXPR_TERNARY)
+        put_list(out, "if", e->cond, e->left, e->right);
+    else if (e->kind == EXPR_BINARY)
+        put_list(out, ast_op_text(e->op), e->left, e->right, NULL);
+    else
+        put_items(out, ast_op_text(e->op), e);
+}
+
+// Kinds that print as a word and their parts.
+static const char *head_of(ast_expr_kind kind) {
+    switch (kind) {
+    case EXPR_FSTRING:
+        return "fstring";
+    case EXPR_TUPLE:
+        return "tuple";
+    case EXPR_LIST:
+        return "list";
+    case EXPR_SUBSCRIPT:
+        return "index";
+    case EXPR_SLICE:
+        return "slice";
+    default:
+        return "call";
+    }
+}
+
 static void put_expr(strbuf *out, const ast_expr *e) {
     if (!e) { // a bound of a slice that is not given
         strbuf_putc(out, '_');
         return;
     }
     switch (e->kind) {
-    case EXPR_NONE: strbuf_puts(out, "None"); break;
-    case EXPR_BOOL: strbuf_puts(out, e->bool_value ? "True" : "False"); break;
-    case EXPR_INT:
-        strbuf_printf(out, e->int_overflow ? "(overflow)" : "%llu", (unsigned long long)e->int_value);
+    case EXPR_NONE:
+        strbuf_puts(out, "None");
         break;
-    case EXPR_FLOAT: put_float(out, e->float_value); break;
-    case EXPR_STRING: put_string(out, e->str); break;
-    case EXPR_FSTRING: put_items(out, "fstring", e); break;
-    case EXPR_NAME: strbuf_put(out, e->name); break;
-    case EXPR_TUPLE: put_items(out, "tuple", e); break;
-    case EXPR_LIST: put_items(out, "list", e); break;
+    case EXPR_BOOL:
+        strbuf_puts(out, e->bool_value ? "True" : "False");
+        break;
+    case EXPR_INT:
+    case EXPR_FLOAT:
+        put_number(out, e);
+        break;
+    case EXPR_STRING:
+        put_string(out, e->str);
+        break;
+    case EXPR_NAME:
+        strbuf_put(out, e->name);
+        break;
     case EXPR_ATTRIBUTE:
         put_expr(out, e->left);
         strbuf_printf(out, ".%" SV_FMT, SV_ARG(e->name));
         break;
-    case EXPR_SUBSCRIPT: put_items(out, "index", e); break;
-    case EXPR_SLICE: put_items(out, "slice", e); break;
-    case EXPR_CALL: put_items(out, "call", e); break;
-    case EXPR_UNARY: put_items(out, ast_op_text(e->op), e); break;
-    case EXPR_BINARY: put_list(out, ast_op_text(e->op), e->left, e->right, NULL); break;
-    case EXPR_BOOLOP: put_items(out, ast_op_text(e->op), e); break;
-    case EXPR_COMPARE: put_compare(out, e); break;
-    case EXPR_TERNARY: put_list(out, "if", e->cond, e->left, e->right); break;
+    case EXPR_FSTRING:
+    case EXPR_TUPLE:
+    case EXPR_LIST:
+    case EXPR_SUBSCRIPT:
+    case EXPR_SLICE:
+    case EXPR_CALL:
+        put_items(out, head_of(e->kind), e);
+        break;
+    case EXPR_UNARY:
+    case EXPR_BINARY:
+    case EXPR_BOOLOP:
+    case EXPR_COMPARE:
+    case EXPR_TERNARY:
+        put_operation(out, e);
+        break;
     case EXPR_STARRED:
         strbuf_putc(out, '*');
         put_expr(out, e->left);
@@ -129,8 +179,12 @@ static void put_expr(strbuf *out, const ast_expr *e) {
     case EXPR_POINTER:
         put_list(out, e->pointer_const ? "const-pointer" : "pointer", e->left, NULL, NULL);
         break;
-    case EXPR_NAMED: put_named(out, ":=", e->name, e->left); break;
-    case EXPR_UNSUPPORTED: put_unsupported(out, e); break;
+    case EXPR_NAMED:
+        put_named(out, ":=", e->name, e->left);
+        break;
+    case EXPR_UNSUPPORTED:
+        put_unsupported(out, e);
+        break;
     }
 }
 
@@ -199,8 +253,12 @@ static void put_stmt(strbuf *out, const ast_stmt *s, unsigned level) {
     if (s->kind != STMT_DEF)
         put_indent(out, level);
     switch (s->kind) {
-    case STMT_EXPR: put_simple(out, "expr", s); break;
-    case STMT_ASSIGN: put_assign(out, s); break;
+    case STMT_EXPR:
+        put_simple(out, "expr", s);
+        break;
+    case STMT_ASSIGN:
+        put_assign(out, s);
+        break;
     case STMT_AUGASSIGN:
         strbuf_puts(out, "update");
         put_part(out, "", s->targets.data[0]);
@@ -208,14 +266,30 @@ static void put_stmt(strbuf *out, const ast_stmt *s, unsigned level) {
         put_part(out, "", s->value);
         strbuf_putc(out, '\n');
         break;
-    case STMT_IF: put_compound(out, "if", s, level); break;
-    case STMT_FOR: put_compound(out, "for", s, level); break;
-    case STMT_WHILE: put_compound(out, "while", s, level); break;
-    case STMT_RETURN: put_simple(out, "return", s); break;
-    case STMT_PASS: put_simple(out, "pass", s); break;
-    case STMT_ASSERT: put_simple(out, "assert", s); break;
-    case STMT_BREAK: put_simple(out, "break", s); break;
-    case STMT_CONTINUE: put_simple(out, "continue", s); break;
+    case STMT_IF:
+        put_compound(out, "if", s, level);
+        break;
+    case STMT_FOR:
+        put_compound(out, "for", s, level);
+        break;
+    case STMT_WHILE:
+        put_compound(out, "while", s, level);
+        break;
+    case STMT_RETURN:
+        put_simple(out, "return", s);
+        break;
+    case STMT_PASS:
+        put_simple(out, "pass", s);
+        break;
+    case STMT_ASSERT:
+        put_simple(out, "assert", s);
+        break;
+    case STMT_BREAK:
+        put_simple(out, "break", s);
+        break;
+    case STMT_CONTINUE:
+        put_simple(out, "continue", s);
+        break;
     case STMT_IMPORT:
         for (uint32_t i = 0; i < s->num_imports; i++) {
             if (i)
@@ -223,8 +297,12 @@ static void put_stmt(strbuf *out, const ast_stmt *s, unsigned level) {
             put_import(out, &s->imports[i]);
         }
         break;
-    case STMT_DEF: put_func(out, s->func, level); break;
-    case STMT_UNSUPPORTED: strbuf_printf(out, "unsupported '%" SV_FMT "'\n", SV_ARG(s->name)); break;
+    case STMT_DEF:
+        put_func(out, s->func, level);
+        break;
+    case STMT_UNSUPPORTED:
+        strbuf_printf(out, "unsupported '%" SV_FMT "'\n", SV_ARG(s->name));
+        break;
     }
 }
 
@@ -235,7 +313,8 @@ static void put_block(strbuf *out, ast_block block, unsigned level) {
 
 static void put_param(strbuf *out, const ast_param *p) {
     const char *stars = p->is_kwarg ? "**" : p->is_vararg ? "*" : "";
-    strbuf_printf(out, "%s %s%" SV_FMT, p->keyword_only ? "keyword" : "param", stars, SV_ARG(p->name));
+    strbuf_printf(out, "%s %s%" SV_FMT, p->keyword_only ? "keyword" : "param", stars,
+                  SV_ARG(p->name));
     put_part(out, ": ", p->annotation);
     put_part(out, "= ", p->default_value);
     strbuf_putc(out, '\n');

@@ -69,8 +69,8 @@ static uint32_t skip_blank_lines(sv text, uint32_t i) {
 }
 
 bool ast_statement_follows(sv text, uint32_t i) {
-    static const char *const words[] = {"assert", "break",  "class",  "continue", "def",   "del",
-                                        "global", "import", "pass",   "raise",    "return", "try",
+    static const char *const words[] = {"assert", "break",  "class",    "continue", "def",    "del",
+                                        "global", "import", "pass",     "raise",    "return", "try",
                                         "while",  "with",   "nonlocal", NULL};
     return is_one_of(word_at(text, skip_blank_lines(text, i)), words);
 }
@@ -170,7 +170,8 @@ static bool import_from_matters(sv text, uint32_t i) {
 
 // The decorators that make a function a kernel or a helper of one.
 static bool is_jit(sv text, uint32_t i, sv alias) {
-    static const char *const names[] = {"jit", "autotune", "heuristics", "constexpr_function", NULL};
+    static const char *const names[] = {"jit", "autotune", "heuristics", "constexpr_function",
+                                        NULL};
     dotted d = dotted_at(text, i);
     if (!d.words || !is_one_of(d.last, names))
         return false;

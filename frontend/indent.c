@@ -2,8 +2,8 @@
 // scanner says where physical lines end; here that becomes NEWLINE (at the end of a logical line),
 // INDENT and DEDENT. Inside brackets line ends do not count, so this is also where brackets are
 // matched. Each mistake is reported once: a level of indentation that should not be there, or that
-// belongs to a header that could not be read, is kept silently (no INDENT, no DEDENT), and a bracket
-// that is never closed ends where the next statement starts.
+// belongs to a header that could not be read, is kept silently (no INDENT, no DEDENT), and a
+// bracket that is never closed ends where the next statement starts.
 #include "frontend/parse.h"
 #include "frontend/parser.h"
 
@@ -24,8 +24,8 @@ static src_range here(const ast_parser *ps, uint32_t offset) {
 static indent_level measure(const ast_parser *ps, uint32_t offset) {
     const char *text = ps->text.data;
     uint32_t begin = offset;
-    while (begin > ps->begin && (text[begin - 1] == ' ' || text[begin - 1] == '\t' ||
-                                 text[begin - 1] == '\f'))
+    while (begin > ps->begin &&
+           (text[begin - 1] == ' ' || text[begin - 1] == '\t' || text[begin - 1] == '\f'))
         begin--;
     indent_level level = {0, 0, false};
     for (uint32_t i = begin; i < offset; i++) {
@@ -65,7 +65,8 @@ static int match_bracket(ast_parser *ps, int token, src_range at) {
     open_bracket b = ps->brackets[--ps->num_brackets];
     if (token != closer_of(b.kind)) {
         if (ast_report(ps, at, "'%c' does not close '%c'", token, b.kind))
-            diag_note(ps->diag, ast_range(ps, b.offset, b.offset + 1), "'%c' was opened here", b.kind);
+            diag_note(ps->diag, ast_range(ps, b.offset, b.offset + 1), "'%c' was opened here",
+                      b.kind);
     }
     return closer_of(b.kind);
 }
@@ -234,7 +235,8 @@ static int start_line(ast_parser *ps, int token, AST_YYSTYPE *value, src_range *
     ps->has_colon = false;
     int change = indentation(ps, *at);
     if (ps->num_levels == 1 && ps->python_host) {
-        VEC_PUSH(ps->arena, ps->top_lines, ((top_line){at->begin, may_be_anything(ps, token), false}));
+        VEC_PUSH(ps->arena, ps->top_lines,
+                 ((top_line){at->begin, may_be_anything(ps, token), false}));
         ps->after_decorator = token == '@';
     }
     if (!change)

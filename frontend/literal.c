@@ -9,7 +9,7 @@
 // --- numbers
 
 static bool is_digit_of(char c, unsigned base) {
-    unsigned d = c >= '0' && c <= '9' ? (unsigned)(c - '0')
+    unsigned d = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
                  : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
                  : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
                                         : 99;
@@ -79,10 +79,14 @@ static bool is_zero(sv digits) {
 ast_expr *ast_number(ast_parser *ps, src_range r) {
     sv text = ast_source(ps, r);
     char last = text.data[text.len - 1], mark = text.len > 1 ? (char)(text.data[1] | 0x20) : 0;
-    unsigned base = text.data[0] != '0' ? 10 : mark == 'x' ? 16 : mark == 'o' ? 8 : mark == 'b' ? 2 : 10;
+    unsigned base = text.data[0] != '0' ? 10
+                    : mark == 'x'       ? 16
+                    : mark == 'o'       ? 8
+                    : mark == 'b'       ? 2
+                                        : 10;
     ast_expr *e = ast_constant(ps, r, EXPR_INT, false);
     if (base == 10 && (last == 'j' || last == 'J'))
-        return ast_refused(ps, r, "complex number", NULL, (ast_exprs){0});
+        return ast_refused(ps, r, "complex number", NULL);
     const char *wrong;
     if (base != 10) {
         wrong = read_integer(e, (sv){text.data + 2, text.len - 2}, base);
@@ -166,7 +170,8 @@ static uint32_t put_hex_escape(ast_parser *ps, strbuf *out, uint32_t i, uint32_t
     i++;
     unsigned n = read_code(ps->text, &i, end, 16, digits, &code);
     if (n < digits)
-        ast_report(ps, ast_range(ps, begin, i), "an escape needs %u hexadecimal digits here", digits);
+        ast_report(ps, ast_range(ps, begin, i), "an escape needs %u hexadecimal digits here",
+                   digits);
     else if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
         ast_report(ps, ast_range(ps, begin, i), "this escape is not a character");
     else
@@ -262,9 +267,8 @@ static uint32_t read_field(ast_parser *ps, ast_exprs *items, uint32_t i, uint32_
     else if (is_blank_text(ps->text, i + 1, stop))
         ast_report(ps, field, "an f-string field needs an expression");
     else if (close != stop)
-        *items = ast_list(ps, *items,
-                          ast_refused(ps, ast_range(ps, stop, close), "format specification", NULL,
-                                      (ast_exprs){0}));
+        *items = ast_list(
+            ps, *items, ast_refused(ps, ast_range(ps, stop, close), "format specification", NULL));
     else {
         ast_expr *e = ast_parse_expression(ps, i + 1, stop);
         *items = e ? ast_list(ps, *items, e) : *items;
@@ -295,7 +299,7 @@ static uint32_t read_text(ast_parser *ps, strbuf *out, literal l, uint32_t i) {
 ast_expr *ast_string(ast_parser *ps, src_range r) {
     literal l = take_apart(ps, r);
     if (l.bytes)
-        return ast_refused(ps, r, "bytes literal", NULL, (ast_exprs){0});
+        return ast_refused(ps, r, "bytes literal", NULL);
     ast_exprs items = {0};
     uint32_t i = l.begin;
     do {

@@ -132,8 +132,8 @@ ast_expr *ast_named(ast_parser *ps, src_range r, src_range name, ast_expr *e);
 ast_expr *ast_pointer(ast_parser *ps, src_range r, src_range word, ast_expr *pointee);
 /// A construct that is read and then refused by lower. Its parts are kept for those who read
 /// decorators: a dict's keys and values in turn, a lambda's body.
-ast_expr *ast_refused(ast_parser *ps, src_range r, const char *what, ast_expr *body,
-                      ast_exprs items);
+ast_expr *ast_refused(ast_parser *ps, src_range r, const char *what, ast_expr *body);
+ast_expr *ast_refused_items(ast_parser *ps, src_range r, const char *what, ast_exprs items);
 
 ast_block ast_append(ast_parser *ps, ast_block block, ast_stmt *s);
 ast_block ast_concat(ast_parser *ps, ast_block block, ast_block more);
@@ -147,12 +147,15 @@ ast_stmt *ast_augmented(ast_parser *ps, src_range r, ast_expr *target, ast_op op
 /// `elifs` are STMT_IFs of their own, which become each other's else.
 ast_stmt *ast_if(ast_parser *ps, src_range head, ast_expr *cond, ast_block body, ast_block elifs,
                  ast_block orelse);
+ast_stmt *ast_elif(ast_parser *ps, src_range head, ast_expr *cond, ast_block body);
 ast_stmt *ast_loop(ast_parser *ps, src_range head, ast_stmt_kind kind, ast_expr *target,
                    ast_expr *value, ast_block body, ast_block orelse);
 /// Reports the ':' of a block if it is one that indent.c had to put in.
 void ast_check_colon(ast_parser *ps, src_range colon);
 ast_stmt *ast_refused_stmt(ast_parser *ps, src_range r, const char *what);
 ast_stmt *ast_import_stmt(ast_parser *ps, src_range r, ast_imports list);
+/// "a.b" and "c" give "a.b.c".
+sv ast_dotted(ast_parser *ps, sv path, src_range name);
 ast_imports ast_import_push(ast_parser *ps, ast_imports list, src_range r, sv path, sv name,
                             src_range alias);
 /// Gives all imports of a `from` their module; `dots` is the range of the leading dots.

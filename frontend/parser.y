@@ -151,13 +151,16 @@ rhs: exprs
 names: NAME
     | names ',' NAME
     ;
-import_list: dotted                 { $$ = ast_import_push(ps, (ast_imports){0}, @1, $1, SV(""), SRC_NONE); }
-    | dotted AS NAME                { $$ = ast_import_push(ps, (ast_imports){0}, @$, $1, SV(""), @3); }
+import_list: dotted
+        { $$ = ast_import_push(ps, (ast_imports){0}, @1, $1, SV(""), SRC_NONE); }
+    | dotted AS NAME
+        { $$ = ast_import_push(ps, (ast_imports){0}, @$, $1, SV(""), @3); }
     | import_list ',' dotted        { $$ = ast_import_push(ps, $1, @3, $3, SV(""), SRC_NONE); }
-    | import_list ',' dotted AS NAME { $$ = ast_import_push(ps, $1, src_join(@3, @5), $3, SV(""), @5); }
+    | import_list ',' dotted AS NAME
+        { $$ = ast_import_push(ps, $1, src_join(@3, @5), $3, SV(""), @5); }
     ;
 dotted: NAME                        { $$ = ast_source(ps, @1); }
-    | dotted '.' NAME               { $$ = sv_format(ps->arena, "%" SV_FMT ".%" SV_FMT, SV_ARG($1), SV_ARG(ast_source(ps, @3))); }
+    | dotted '.' NAME               { $$ = ast_dotted(ps, $1, @3); }
     ;
 dots: %empty
     | dots '.'
@@ -166,12 +169,17 @@ dots: %empty
 from_names: from_list
     | '(' from_list ')'             { $$ = $2; }
     | '(' from_list ',' ')'         { $$ = $2; }
-    | '*'                           { $$ = ast_import_push(ps, (ast_imports){0}, @1, SV(""), SV("*"), SRC_NONE); }
+    | '*'
+        { $$ = ast_import_push(ps, (ast_imports){0}, @1, SV(""), SV("*"), SRC_NONE); }
     ;
-from_list: NAME                     { $$ = ast_import_push(ps, (ast_imports){0}, @1, SV(""), ast_source(ps, @1), SRC_NONE); }
-    | NAME AS NAME                  { $$ = ast_import_push(ps, (ast_imports){0}, @$, SV(""), ast_source(ps, @1), @3); }
-    | from_list ',' NAME            { $$ = ast_import_push(ps, $1, @3, SV(""), ast_source(ps, @3), SRC_NONE); }
-    | from_list ',' NAME AS NAME    { $$ = ast_import_push(ps, $1, src_join(@3, @5), SV(""), ast_source(ps, @3), @5); }
+from_list: NAME
+        { $$ = ast_import_push(ps, (ast_imports){0}, @1, SV(""), ast_source(ps, @1), SRC_NONE); }
+    | NAME AS NAME
+        { $$ = ast_import_push(ps, (ast_imports){0}, @$, SV(""), ast_source(ps, @1), @3); }
+    | from_list ',' NAME
+        { $$ = ast_import_push(ps, $1, @3, SV(""), ast_source(ps, @3), SRC_NONE); }
+    | from_list ',' NAME AS NAME
+        { $$ = ast_import_push(ps, $1, src_join(@3, @5), SV(""), ast_source(ps, @3), @5); }
     ;
 
 /* --- compound statements */
@@ -181,12 +189,14 @@ compound: if | for | while | def | decorated | class | try | with | async
 if: IF named block elifs orelse     { $$ = ast_if(ps, src_join(@1, @2), $2, $3, $4, $5); }
     ;
 elifs: %empty                       { $$ = (ast_block){0}; }
-    | elifs ELIF named block        { $$ = ast_append(ps, $1, ast_if(ps, src_join(@2, @3), $3, $4, (ast_block){0}, (ast_block){0})); }
+    | elifs ELIF named block
+        { $$ = ast_append(ps, $1, ast_elif(ps, src_join(@2, @3), $3, $4)); }
     ;
 orelse: %empty                      { $$ = (ast_block){0}; }
     | ELSE block                    { $$ = $2; }
     ;
-while: WHILE named block orelse     { $$ = ast_loop(ps, src_join(@1, @2), STMT_WHILE, NULL, $2, $3, $4); }
+while: WHILE named block orelse
+        { $$ = ast_loop(ps, src_join(@1, @2), STMT_WHILE, NULL, $2, $3, $4); }
     ;
 for: FOR targets IN exprs block orelse
         { $$ = ast_loop(ps, src_join(@1, @4), STMT_FOR, $2, $4, $5, $6); }
@@ -276,13 +286,13 @@ tests: star_test                    { $$ = ast_list(ps, (ast_exprs){0}, $1); }
     | tests ',' star_test           { $$ = ast_list(ps, $1, $3); }
     ;
 star_test: test
-    | '*' arith                    { $$ = ast_starred(ps, @$, $2); }
+    | '*' arith                     { $$ = ast_starred(ps, @$, $2); }
     ;
 nameds: star_named                  { $$ = ast_list(ps, (ast_exprs){0}, $1); }
     | nameds ',' star_named         { $$ = ast_list(ps, $1, $3); }
     ;
 star_named: named
-    | '*' arith                    { $$ = ast_starred(ps, @$, $2); }
+    | '*' arith                     { $$ = ast_starred(ps, @$, $2); }
     ;
 targets: target_list                { $$ = ast_group(ps, @$, $1, false); }
     | target_list ','               { $$ = ast_group(ps, @$, $1, true); }
@@ -296,16 +306,16 @@ target: primary
 
 /* --- expressions, from the loosest to the tightest */
 
-yield: YIELD                        { $$ = ast_refused(ps, @$, "yield", NULL, (ast_exprs){0}); }
-    | YIELD exprs                   { $$ = ast_refused(ps, @$, "yield", $2, (ast_exprs){0}); }
-    | YIELD FROM test               { $$ = ast_refused(ps, @$, "yield", $3, (ast_exprs){0}); }
+yield: YIELD                        { $$ = ast_refused(ps, @$, "yield", NULL); }
+    | YIELD exprs                   { $$ = ast_refused(ps, @$, "yield", $2); }
+    | YIELD FROM test               { $$ = ast_refused(ps, @$, "yield", $3); }
     ;
 named: test
     | NAME WALRUS test              { $$ = ast_named(ps, @$, @1, $3); }
     ;
 test: or_test
     | or_test IF or_test ELSE test  { $$ = ast_ternary(ps, @$, $1, $3, $5); }
-    | LAMBDA lambda_params ':' test { $$ = ast_refused(ps, @$, "lambda", $4, (ast_exprs){0}); }
+    | LAMBDA lambda_params ':' test { $$ = ast_refused(ps, @$, "lambda", $4); }
     ;
 or_test: and_test
     | or_chain                      { $$ = ast_boolop(ps, @$, AST_OR, @$, $1); }
@@ -325,8 +335,8 @@ not_test: comparison
 comparison: arith
     | chain
     ;
-chain: arith compare arith        { $$ = ast_compare(ps, @$, $1, $2, @2, $3); }
-    | chain compare arith          { $$ = ast_compare_more(ps, @$, $1, $2, $3); }
+chain: arith compare arith          { $$ = ast_compare(ps, @$, $1, $2, @2, $3); }
+    | chain compare arith           { $$ = ast_compare_more(ps, @$, $1, $2, $3); }
     ;
 compare: COMPARE                    { $$ = $1; }
     | IN                            { $$ = AST_IN; }
@@ -349,7 +359,7 @@ arith: primary
     | '-' arith %prec UNARY         { $$ = ast_unary(ps, @$, AST_NEG, @1, $2); }
     | '+' arith %prec UNARY         { $$ = ast_unary(ps, @$, AST_POS, @1, $2); }
     | '~' arith %prec UNARY         { $$ = ast_unary(ps, @$, AST_INVERT, @1, $2); }
-    | AWAIT primary                 { $$ = ast_refused(ps, @$, "await", $2, (ast_exprs){0}); }
+    | AWAIT primary                 { $$ = ast_refused(ps, @$, "await", $2); }
     ;
 primary: atom
     | primary '.' NAME              { $$ = ast_attribute(ps, @$, $1, @3); }
@@ -363,31 +373,31 @@ atom: NAME                          { $$ = ast_name(ps, @1); }
     | NONE                          { $$ = ast_constant(ps, @1, EXPR_NONE, false); }
     | TRUE                          { $$ = ast_constant(ps, @1, EXPR_BOOL, true); }
     | FALSE                         { $$ = ast_constant(ps, @1, EXPR_BOOL, false); }
-    | ELLIPSIS                      { $$ = ast_refused(ps, @1, "ellipsis", NULL, (ast_exprs){0}); }
+    | ELLIPSIS                      { $$ = ast_refused(ps, @1, "ellipsis", NULL); }
     | '(' ')'                       { $$ = ast_group(ps, @$, (ast_exprs){0}, true); }
     | '(' nameds ')'                { $$ = ast_group(ps, @$, $2, false); }
     | '(' nameds ',' ')'            { $$ = ast_group(ps, @$, $2, true); }
     | '(' yield ')'                 { $$ = $2; }
-    | '(' named clauses ')'         { $$ = ast_refused(ps, @$, "generator expression", $2, (ast_exprs){0}); }
+    | '(' named clauses ')'         { $$ = ast_refused(ps, @$, "generator expression", $2); }
     | '[' ']'                       { $$ = ast_display(ps, @$, (ast_exprs){0}); }
     | '[' nameds ']'                { $$ = ast_display(ps, @$, $2); }
     | '[' nameds ',' ']'            { $$ = ast_display(ps, @$, $2); }
-    | '[' named clauses ']'         { $$ = ast_refused(ps, @$, "list comprehension", $2, (ast_exprs){0}); }
-    | '{' '}'                       { $$ = ast_refused(ps, @$, "dict", NULL, (ast_exprs){0}); }
-    | '{' dict_items '}'            { $$ = ast_refused(ps, @$, "dict", NULL, $2); }
-    | '{' dict_items ',' '}'        { $$ = ast_refused(ps, @$, "dict", NULL, $2); }
-    | '{' test ':' test clauses '}' { $$ = ast_refused(ps, @$, "dict comprehension", NULL, (ast_exprs){0}); }
-    | '{' nameds '}'                { $$ = ast_refused(ps, @$, "set", NULL, $2); }
-    | '{' nameds ',' '}'            { $$ = ast_refused(ps, @$, "set", NULL, $2); }
-    | '{' named clauses '}'         { $$ = ast_refused(ps, @$, "set comprehension", $2, (ast_exprs){0}); }
+    | '[' named clauses ']'         { $$ = ast_refused(ps, @$, "list comprehension", $2); }
+    | '{' '}'                       { $$ = ast_refused(ps, @$, "dict", NULL); }
+    | '{' dict_items '}'            { $$ = ast_refused_items(ps, @$, "dict", $2); }
+    | '{' dict_items ',' '}'        { $$ = ast_refused_items(ps, @$, "dict", $2); }
+    | '{' test ':' test clauses '}' { $$ = ast_refused(ps, @$, "dict comprehension", NULL); }
+    | '{' nameds '}'                { $$ = ast_refused_items(ps, @$, "set", $2); }
+    | '{' nameds ',' '}'            { $$ = ast_refused_items(ps, @$, "set", $2); }
+    | '{' named clauses '}'         { $$ = ast_refused(ps, @$, "set comprehension", $2); }
     ;
 strings: STRING                     { $$ = ast_list(ps, (ast_exprs){0}, ast_string(ps, @1)); }
     | strings STRING                { $$ = ast_list(ps, $1, ast_string(ps, @2)); }
     ;
 dict_items: test ':' test           { $$ = ast_pair(ps, (ast_exprs){0}, $1, $3); }
-    | POW arith                    { $$ = ast_list(ps, (ast_exprs){0}, ast_starred(ps, @$, $2)); }
+    | POW arith                     { $$ = ast_list(ps, (ast_exprs){0}, ast_starred(ps, @$, $2)); }
     | dict_items ',' test ':' test  { $$ = ast_pair(ps, $1, $3, $5); }
-    | dict_items ',' POW arith     { $$ = ast_list(ps, $1, ast_starred(ps, @4, $4)); }
+    | dict_items ',' POW arith      { $$ = ast_list(ps, $1, ast_starred(ps, @4, $4)); }
     ;
 clauses: for_clause
     | clauses for_clause
@@ -403,14 +413,15 @@ args: %empty                        { $$ = ast_args(ps); }
     | arg_list
     | arg_list ','
     | named clauses
-        { $$ = ast_positional(ps, ast_args(ps), ast_refused(ps, @$, "generator expression", $1, (ast_exprs){0})); }
+        { $$ = ast_positional(ps, ast_args(ps), ast_refused(ps, @$, "generator expression", $1)); }
     ;
 arg_list: star_named                { $$ = ast_positional(ps, ast_args(ps), $1); }
     | NAME '=' test                 { $$ = ast_keyword_arg(ps, ast_args(ps), @$, @1, $3); }
     | POW test                      { $$ = ast_keyword_arg(ps, ast_args(ps), @$, SRC_NONE, $2); }
     | arg_list ',' star_named       { $$ = ast_positional(ps, $1, $3); }
     | arg_list ',' NAME '=' test    { $$ = ast_keyword_arg(ps, $1, src_join(@3, @5), @3, $5); }
-    | arg_list ',' POW test         { $$ = ast_keyword_arg(ps, $1, src_join(@3, @4), SRC_NONE, $4); }
+    | arg_list ',' POW test
+        { $$ = ast_keyword_arg(ps, $1, src_join(@3, @4), SRC_NONE, $4); }
     ;
 subs: sub                           { $$ = ast_list(ps, (ast_exprs){0}, $1); }
     | subs ',' sub                  { $$ = ast_list(ps, $1, $3); }

@@ -53,7 +53,8 @@ struct diag {
 src_range src_join(src_range a, src_range b) {
     if (!a.file || !b.file || a.file != b.file)
         return a.file ? a : b;
-    return (src_range){a.file, a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
+    return (src_range){a.file, a.begin < b.begin ? a.begin : b.begin,
+                       a.end > b.end ? a.end : b.end};
 }
 
 diag *diag_create(arena *a) {
@@ -230,10 +231,10 @@ static bool in_ranges(uint32_t c, const uint32_t (*ranges)[2], size_t n) {
 static unsigned columns_of(uint32_t c) {
     static const uint32_t zero[][2] = {
         {0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}};
-    static const uint32_t wide[][2] = {{0x1100, 0x115F},   {0x2E80, 0x303E},  {0x3041, 0x33FF},
-                                       {0x3400, 0x4DBF},   {0x4E00, 0x9FFF},  {0xA000, 0xA4CF},
-                                       {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},  {0xFE30, 0xFE4F},
-                                       {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},  {0x1F300, 0x1F64F},
+    static const uint32_t wide[][2] = {{0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0x33FF},
+                                       {0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xA000, 0xA4CF},
+                                       {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},   {0xFE30, 0xFE4F},
+                                       {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},   {0x1F300, 0x1F64F},
                                        {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
     if (c < 0x300)
         return 1;
@@ -352,7 +353,8 @@ static void put_snippet(const source_file *f, strbuf *out, uint32_t line_number,
     sv line = line_text(f, line_number);
     size_t from = 0, to = line.len;
     if (line.len > WINDOW_BYTES) {
-        from = marks->data[0].begin > WINDOW_BYTES / 2 ? marks->data[0].begin - WINDOW_BYTES / 2 : 0;
+        from =
+            marks->data[0].begin > WINDOW_BYTES / 2 ? marks->data[0].begin - WINDOW_BYTES / 2 : 0;
         while (from && ((unsigned char)line.data[from] & 0xC0) == 0x80)
             from--;
         to = from + WINDOW_BYTES < line.len ? from + WINDOW_BYTES : line.len;

@@ -159,9 +159,10 @@ static void test_warnings(void **state) {
     diag_warnings_are_errors(f->diag);
     diag_warning(f->diag, "other", r, "fatal");
     assert_int_equal(diag_error_count(f->diag), 1);
-    assert_string_equal(text_of(f), "a.tile:1:1: warning: shown [-Wloud]\n    1 | abc\n      | ^~~\n"
-                                    "a.tile:1:1: error: fatal [-Werror=other]\n"
-                                    "    1 | abc\n      | ^~~\n");
+    assert_string_equal(text_of(f),
+                        "a.tile:1:1: warning: shown [-Wloud]\n    1 | abc\n      | ^~~\n"
+                        "a.tile:1:1: error: fatal [-Werror=other]\n"
+                        "    1 | abc\n      | ^~~\n");
 }
 
 static void test_json(void **state) {
@@ -171,7 +172,8 @@ static void test_json(void **state) {
     diag_note(f->diag, SRC_NONE, "so it is");
     assert_string_equal(
         json_of(f),
-        "{\"file\": \"a\\\"b.tile\", \"line\": 2, \"column\": 1, \"end_line\": 2, \"end_column\": 2, "
+        "{\"file\": \"a\\\"b.tile\", \"line\": 2, \"column\": 1, \"end_line\": 2, \"end_column\": "
+        "2, "
         "\"severity\": \"error\", \"message\": \"odd '\\u0001\\\\\\ufffd'\", \"labels\": [], "
         "\"notes\": [{\"severity\": \"note\", \"message\": \"so it is\"}]}\n");
 }

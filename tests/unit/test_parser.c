@@ -126,18 +126,23 @@ static void test_python_host(void **state) {
                         "@other\n@tr.jit\n\ndef k(n):\n    return n\n# end\n"),
                      true);
     assert_string_equal(errors(&p), "");
-    assert_string_equal(printed(&p), "import triton as tr\nfrom .u import f\nfrom .u import g\n"
-                                     "constant N = 3\n@other\n@tr.jit\ndef k\n  param n\n  return n\n");
+    assert_string_equal(printed(&p),
+                        "import triton as tr\nfrom .u import f\nfrom .u import g\n"
+                        "constant N = 3\n@other\n@tr.jit\ndef k\n  param n\n  return n\n");
     arena_destroy(p.arena);
     p = parse(SV("import os\n@triton.jit\ndef k(n):\n    return = n\ndef host(): pass\n"), true);
     assert_int_equal(diag_error_count(p.diag), 1);
     assert_string_equal(printed(&p), "@triton.jit\ndef k\n  param n\n");
     arena_destroy(p.arena);
-    p = parse(SV("@triton.jit\ndef k(n):\n    for f() in n:\n        pass\nN = 0777\nM = f'{1 2}'\n"), true);
+    p = parse(
+        SV("@triton.jit\ndef k(n):\n    for f() in n:\n        pass\nN = 0777\nM = f'{1 2}'\n"),
+        true);
     assert_int_equal(diag_error_count(p.diag), 1); // reported for k; N and M are dropped
     assert_null(strstr(printed(&p), "constant"));
     arena_destroy(p.arena);
-    p = parse(SV("def helper(n):\n    return n\ndef host(x):\n    match x:\n        case 1: pass\n"), true);
+    p = parse(
+        SV("def helper(n):\n    return n\ndef host(x):\n    match x:\n        case 1: pass\n"),
+        true);
     assert_int_equal(diag_error_count(p.diag), 0);
     assert_string_equal(printed(&p), "def helper\n  param n\n  return n\n");
     arena_destroy(p.arena);
@@ -159,11 +164,12 @@ static void test_errors(void **state) {
     expect_errors(SV("def f(x):\n    a = g(1]\n    b = 2)\n    c = h(1,\n    return c\n"),
                   "2:12: error: ']' does not close '('\n2:10: note: '(' was opened here\n"
                   "3:10: error: unmatched ')'\n4:10: error: '(' was never closed\n");
-    expect_errors(SV("def f(x):\n    a = 'b\n    b = $c\n    d = e && !g\n    h = 0777\n"),
-                  "2:9: error: unterminated string\n3:9: error: unexpected '$'\n"
-                  "4:11: error: '&&' is not an operator; use 'and', or '&' on tiles\n"
-                  "4:14: error: '!' is not an operator; use 'not'\n"
-                  "5:9: error: invalid number '0777': leading zeros (octal numbers start with 0o)\n");
+    expect_errors(
+        SV("def f(x):\n    a = 'b\n    b = $c\n    d = e && !g\n    h = 0777\n"),
+        "2:9: error: unterminated string\n3:9: error: unexpected '$'\n"
+        "4:11: error: '&&' is not an operator; use 'and', or '&' on tiles\n"
+        "4:14: error: '!' is not an operator; use 'not'\n"
+        "5:9: error: invalid number '0777': leading zeros (octal numbers start with 0o)\n");
     expect_errors(SV("def f(x, x, y=1, z):\n    1 = x\n    g(a=1, 2, a=3)\n    a, b += 1\n"),
                   "1:10: error: a second parameter 'x'\n"
                   "1:18: error: 'z' has no default but follows 'y', which has one\n"
@@ -175,21 +181,27 @@ static void test_errors(void **state) {
 
 static void test_indentation(void **state) {
     (void)state;
-    expect_errors(SV("def f(x):\ny = 1\n"), "2:1: error: unexpected 'y', expected an indented block\n");
-    expect_errors(SV("def f(x):\n    y = 1\n      z = 2\n    w = 3\n  v = 4\n"),
-                  "3:7: error: unexpected indent\n5:3: error: unindent does not match any outer level\n");
+    expect_errors(SV("def f(x):\ny = 1\n"),
+                  "2:1: error: unexpected 'y', expected an indented block\n");
+    expect_errors(
+        SV("def f(x):\n    y = 1\n      z = 2\n    w = 3\n  v = 4\n"),
+        "3:7: error: unexpected indent\n5:3: error: unindent does not match any outer level\n");
     expect_errors(SV("def f(x):\n        y = 1\n\tz = 2\n\tw = 3\n"),
                   "3:2: error: inconsistent use of tabs and spaces in indentation\n");
-    expect_errors(SV("def f(x):\n\tif x:\n\t\ty = 1\n\tz = [1,\n 2]; w = \\\n3\n\n  # c\n\treturn\n"), "");
+    expect_errors(
+        SV("def f(x):\n\tif x:\n\t\ty = 1\n\tz = [1,\n 2]; w = \\\n3\n\n  # c\n\treturn\n"), "");
 }
 
 static void test_encoding(void **state) {
     (void)state;
     expect_errors(SV("a = 1\0\n"), "1:6: error: the source contains a NUL byte\n");
     expect_errors(SV("a = 1 # \xFF\n"), "1:9: error: the source is not valid UTF-8 (byte 0xff)\n");
-    expect_errors(SV("a = '\xED\xA0\x80'"), "1:6: error: the source is not valid UTF-8 (byte 0xed)\n");
-    expect_errors(SV("\xEF\xBB\xBF# \xE8\xAF\xBB\r\na = '\xE8\xAF\xBB'\r\ndef f(x):\r\n    return x"), "");
-    expect_errors(SV("x\xCE\xBC = 1\n"), "1:1: error: unexpected 'x\xCE\xBC': names and operators are ASCII\n");
+    expect_errors(SV("a = '\xED\xA0\x80'"),
+                  "1:6: error: the source is not valid UTF-8 (byte 0xed)\n");
+    expect_errors(
+        SV("\xEF\xBB\xBF# \xE8\xAF\xBB\r\na = '\xE8\xAF\xBB'\r\ndef f(x):\r\n    return x"), "");
+    expect_errors(SV("x\xCE\xBC = 1\n"),
+                  "1:1: error: unexpected 'x\xCE\xBC': names and operators are ASCII\n");
 }
 
 // Repeats `part` n times between `head` and `tail`.
@@ -246,12 +258,65 @@ static void test_deep_blocks(void **state) {
 // Random pieces of the language and random bytes, in both modes.
 static void test_no_bytes_crash(void **state) {
     (void)state;
-    static const char *const pieces[] = {
-        "(", ")", "[", "]", "{", "}", ":", "\n", "\n    ", "\n  ", "\n\t", "'", "\"", "'''", "\"\"\"",
-        "f\"{", "}\"", "\\", "\\\n", "#", "if ", "else:", "elif x:", "def f(x):\n  ", "for i in ",
-        "while ", "try:", "except:", "class A:", "with a as b:", "lambda x: ", "return ", "import a\n",
-        "from . import (x)\n", "*", "**", ":=", "==", "=", ",", ".", "0x", "1e", "\xFF", "\xE4\xB8\xAD",
-        "\r\n", ";", "@", "@triton.jit\n", "not ", "in ", "and ", "-", "!", "?", "x", "1", "\\x4", "{{"};
+    static const char *const pieces[] = {"(",
+                                         ")",
+                                         "[",
+                                         "]",
+                                         "{",
+                                         "}",
+                                         ":",
+                                         "\n",
+                                         "\n    ",
+                                         "\n  ",
+                                         "\n\t",
+                                         "'",
+                                         "\"",
+                                         "'''",
+                                         "\"\"\"",
+                                         "f\"{",
+                                         "}\"",
+                                         "\\",
+                                         "\\\n",
+                                         "#",
+                                         "if ",
+                                         "else:",
+                                         "elif x:",
+                                         "def f(x):\n  ",
+                                         "for i in ",
+                                         "while ",
+                                         "try:",
+                                         "except:",
+                                         "class A:",
+                                         "with a as b:",
+                                         "lambda x: ",
+                                         "return ",
+                                         "import a\n",
+                                         "from . import (x)\n",
+                                         "*",
+                                         "**",
+                                         ":=",
+                                         "==",
+                                         "=",
+                                         ",",
+                                         ".",
+                                         "0x",
+                                         "1e",
+                                         "\xFF",
+                                         "\xE4\xB8\xAD",
+                                         "\r\n",
+                                         ";",
+                                         "@",
+                                         "@triton.jit\n",
+                                         "not ",
+                                         "in ",
+                                         "and ",
+                                         "-",
+                                         "!",
+                                         "?",
+                                         "x",
+                                         "1",
+                                         "\\x4",
+                                         "{{"};
     uint64_t seed = 88172645463325252u;
     for (int run = 0; run < 3000; run++) {
         char text[600];
@@ -275,10 +340,10 @@ static void test_no_bytes_crash(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_expressions), cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_python_host), cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_indentation), cmocka_unit_test(test_encoding),
-        cmocka_unit_test(test_limits),      cmocka_unit_test(test_deep_blocks),
+        cmocka_unit_test(test_expressions),    cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_python_host),    cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_indentation),    cmocka_unit_test(test_encoding),
+        cmocka_unit_test(test_limits),         cmocka_unit_test(test_deep_blocks),
         cmocka_unit_test(test_no_bytes_crash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
