@@ -438,11 +438,11 @@ static bool compile_steps(job *j) {
             return false;
         lap(j, "parse");
     } else {
-        j->program = fe_load(j->arena, j->diag, j->file, &j->fe);
-        if (o->emit == EMIT_AST && j->program) {
-            ast_print(fe_get_ast(j->program), &out);
+        if (o->emit == EMIT_AST) {
+            ast_print(ast_parse(j->arena, j->diag, j->file, ends_with(j->path, ".py")), &out);
             return write_output(j, o->output ? o->output : "-", strbuf_view(&out)) && !diag_error_count(j->diag);
         }
+        j->program = fe_load(j->arena, j->diag, j->file, &j->fe);
         if (!j->program || diag_error_count(j->diag))
             return false;
         lap(j, "parse");
