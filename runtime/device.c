@@ -253,7 +253,10 @@ tile_status tile_event_record(tile_event *event, tile_stream *stream, tile_error
     void *native;
     if (!native_stream(event->device, stream, &native))
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "the stream belongs to another device");
-    return event->device->ops->event_record(event->device, event->native, native, error);
+    tile_status status = event->device->ops->event_record(event->device, event->native, native, error);
+    if (!status)
+        atomic_store(&event->recorded, true);
+    return status;
 }
 
 tile_status tile_event_elapsed(tile_event *start, tile_event *end, float *out_milliseconds,
@@ -263,6 +266,9 @@ tile_status tile_event_elapsed(tile_event *start, tile_event *end, float *out_mi
     *out_milliseconds = 0;
     if (start->device != end->device)
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "the events are on different devices");
+    if (!atomic_load(&start->recorded) || !atomic_load(&end->recorded))
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "the %s event has not been recorded",
+                       atomic_load(&start->recorded) ? "end" : "start");
     return end->device->ops->event_elapsed(end->device, start->native, end->native, out_milliseconds,
                                            error);
 }

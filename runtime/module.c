@@ -147,6 +147,8 @@ tile_status tile_module_get_kernel(tile_module *module, const char *name, tile_k
     *out_kernel = NULL;
     if (!module)
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "module is NULL");
+    if (!module->num_kernels)
+        return rt_fail(error, TILE_ERROR_NOT_FOUND, "'%s' has no kernel", module->name);
     if (!name && module->num_kernels != 1)
         return rt_fail(error, TILE_ERROR_NOT_FOUND, "'%s' has %u kernels; name one", module->name,
                        module->num_kernels);

@@ -96,6 +96,7 @@ struct tile_stream {
 struct tile_event {
     tile_device *device;
     void *native;
+    atomic_bool recorded;
 };
 
 // --- modules, kernels, specializations

@@ -146,7 +146,8 @@ TILE_API tile_status tile_synchronize(tile_device *device, tile_stream *stream, 
 TILE_API tile_status tile_event_create(tile_device *device, tile_event **out_event, tile_error *error);
 TILE_API void tile_event_destroy(tile_event *event);
 TILE_API tile_status tile_event_record(tile_event *event, tile_stream *stream, tile_error *error);
-/// Waits for the later event; milliseconds between two recorded events.
+/// Waits for the later event; milliseconds between two recorded events. Errors: INVALID_ARGUMENT
+/// (one has not been recorded).
 TILE_API tile_status tile_event_elapsed(tile_event *start, tile_event *end, float *out_milliseconds, tile_error *error);
 
 // --- modules and kernels -------------------------------------------------------------------------
