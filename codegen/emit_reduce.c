@@ -10,6 +10,9 @@
 // The invariant (RULES 2): all threads that end up with an element computed it from the same
 // values in the same order, (lower place, higher place) at each step, so it has the same bits
 // everywhere, whatever the region does, and a scalar result may steer control flow.
+//
+// A plain sum of fp32 leaves the thread as fp64 and is rounded once at the end: the upper levels of
+// the tree, where the addends are largest, then add no error of their own.
 #include "codegen/exchange.h"
 
 enum { SCRATCH_ALIGN = 16 };
@@ -65,6 +68,22 @@ static reduction describe(const ir_op *op) {
     return r;
 }
 
+/// True if the region is one op on its two arguments.
+static bool is_one_op(const ir_block *region) {
+    const ir_op *op = region->first;
+    return region->num_args == 2 && op->num_operands == 2 && op->next == region->last &&
+           op->operands[0]->block == region && !op->operands[0]->def &&
+           op->operands[1] && op->operands[1]->block == region && !op->operands[1]->def &&
+           op->operands[0] != op->operands[1] && region->last->operands[0] == op->results[0];
+}
+
+/// The dtype in which tile i goes from thread to thread.
+static dtype moving_dtype(const ir_op *op, uint32_t i) {
+    dtype elem = op->operands[i]->type.elem;
+    bool is_sum = is_one_op(op->regions[0]) && op->regions[0]->first->opcode == OP_ADD;
+    return is_sum && elem == DT_FP32 ? DT_FP64 : elem;
+}
+
 /// Bytes of the partials of one tile: for each element of the result, one from each warp.
 static uint32_t partial_bytes(const reduction *r, dtype elem) {
     uint32_t n = 1u << (r->result.index_bits + (unsigned)__builtin_popcount(r->warp_bits));
@@ -75,7 +94,7 @@ uint32_t emit_reduce_scratch_bytes(const ir_op *op) {
     reduction r = describe(op);
     uint32_t bytes = r.partial_at;
     for (uint32_t i = 0; r.warp_bits && i < op->num_operands; i++)
-        bytes += partial_bytes(&r, op->operands[i]->type.elem);
+        bytes += partial_bytes(&r, moving_dtype(op, i));
     return bytes;
 }
 
@@ -138,10 +157,7 @@ static bool is_symmetric(const ir_block *region) {
         [OP_ADD] = true, [OP_MUL] = true, [OP_AND] = true, [OP_OR] = true,
         [OP_XOR] = true, [OP_MIN] = true, [OP_MAX] = true,
     };
-    const ir_op *op = region->first;
-    return region->num_args == 2 && commutes[op->opcode] && op->next == region->last &&
-           op->operands[0]->block == region && !op->operands[0]->def && !op->operands[1]->def &&
-           op->operands[0] != op->operands[1] && region->last->operands[0] == op->results[0];
+    return is_one_op(region) && commutes[region->first->opcode];
 }
 
 /// One step of the butterfly over lane bit `bit`, for all registers.
@@ -156,7 +172,7 @@ static void fold_lane_bit(emitter *e, const ir_op *op, const tiles *t, unsigned 
     }
     for (unsigned r = 0; r < regs; r++) {
         for (uint32_t i = 0; i < t->n; i++) {
-            dtype elem = op->operands[i]->type.elem;
+            dtype elem = moving_dtype(op, i);
             LLVMValueRef own = t->tile[i][r], packed = exchange_pack(e, own, elem);
             LLVMValueRef other = e->tgt->shuffle_xor(e, packed, 1u << bit);
             other = exchange_unpack(e, other, elem);
@@ -218,7 +234,7 @@ static void fold_warps(emitter *e, const ir_op *op, const reduction *r, const ti
     LLVMValueRef writes = writes_partial(e, r);
     uint32_t bits, tile_at = scratch;
     for (uint32_t i = 0; i < t->n; i++) {
-        dtype elem = op->operands[i]->type.elem;
+        dtype elem = moving_dtype(op, i);
         uint32_t size = dtype_bytes(elem) << k;
         LLVMValueRef base = partial_offset(e, r, dtype_bytes(elem), true, &bits);
         for (uint32_t reg = 0; reg < regs; reg++) {
@@ -233,7 +249,7 @@ static void fold_warps(emitter *e, const ir_op *op, const reduction *r, const ti
     for (uint32_t reg = 0; reg < regs; reg++) {
         tile_at = scratch;
         for (uint32_t i = 0; i < t->n; i++) {
-            dtype elem = op->operands[i]->type.elem;
+            dtype elem = moving_dtype(op, i);
             LLVMValueRef base = partial_offset(e, r, dtype_bytes(elem), false, &bits);
             read_partials(e, r, base, bits, tile_at, reg, elem, partials.tile[i]);
             tile_at += partial_bytes(r, elem);
@@ -285,6 +301,17 @@ static tiles bring_operands(emitter *e, const ir_op *op, const reduction *r, uin
     return t;
 }
 
+/// Casts the n registers of each tile that changes its dtype between threads: on the way out, or
+/// back.
+static void cast_moving(emitter *e, const ir_op *op, const tiles *t, unsigned n, bool back) {
+    for (uint32_t i = 0; i < t->n; i++) {
+        dtype own = op->operands[i]->type.elem, moving = moving_dtype(op, i);
+        for (unsigned r = 0; r < n && own != moving; r++)
+            t->tile[i][r] = e->tgt->float_cast(e, back ? moving : own, back ? own : moving, false,
+                                               t->tile[i][r]);
+    }
+}
+
 /// Gives the results their registers: those of the layout `result`, or one scalar.
 static void set_results(emitter *e, const ir_op *op, const tiles *t) {
     for (uint32_t i = 0; i < op->num_results; i++) {
@@ -301,11 +328,17 @@ void emit_reduce(emitter *e, const ir_op *op) {
     uint32_t scratch = emit_reduce_scratch_bytes(op) ? smem_offset(e->smem, op) : 0;
     tiles t = bring_operands(e, op, &r, scratch);
     fold_registers(e, op, &t, r.all.reg_bits, r.reg_bits);
+    unsigned regs = layout_reg_count(&r.result);
+    bool moves = r.lane_bits || r.warp_bits;
+    if (moves)
+        cast_moving(e, op, &t, regs, false);
     for (unsigned bit = 0; bit < LAYOUT_LANE_BITS; bit++) {
         if (r.lane_bits >> bit & 1)
-            fold_lane_bit(e, op, &t, layout_reg_count(&r.result), bit);
+            fold_lane_bit(e, op, &t, regs, bit);
     }
     if (r.warp_bits)
         fold_warps(e, op, &r, &t, scratch + r.partial_at);
+    if (moves)
+        cast_moving(e, op, &t, regs, true);
     set_results(e, op, &t);
 }
