@@ -9,35 +9,48 @@ if [ ! -r /etc/os-release ] || ! command -v apt-get >/dev/null; then
 fi
 . /etc/os-release
 
-# The newest LLVM that the system has, 19 or later.
-llvm_candidates() { apt-cache --names-only search '^llvm-(19|20|21|22)-dev$' | sed 's/llvm-\([0-9]*\)-dev.*/\1/' | sort -rn; }
-
-common=(gcc g++ cmake ninja-build flex bison lld pkg-config zlib1g-dev libzstd-dev libcmocka-dev libxxhash-dev
-    uthash-dev libdlpack-dev libjansson-dev)
-[ "${ID:-}" = ubuntu ] && common=("${common[@]/libdlpack-dev/}") # not packaged there
+# The newest LLVM that the system has, 19 to 22.
+newest_llvm() {
+    apt-cache --names-only search '^llvm-(19|20|21|22)-dev$' | sed 's/llvm-\([0-9]*\)-dev.*/\1/' |
+        sort -rn | head -n 1
+}
 
 installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'; }
 
+# g++ and the two compression libraries are for LLVM's static archives; ld.lld links those.
 need=()
-for p in "${common[@]}"; do
-    [ -n "$p" ] && ! installed "$p" && need+=("$p")
+for package in gcc g++ cmake ninja-build flex bison lld zlib1g-dev libzstd-dev libxxhash-dev \
+    libcmocka-dev libjansson-dev; do
+    installed $package || need+=($package)
 done
 llvm=
-for v in 22 21 20 19; do
-    if installed "llvm-$v-dev" && installed "llvm-$v-tools"; then llvm=$v; break; fi
+for version in 22 21 20 19; do
+    if installed llvm-$version-dev && installed llvm-$version-tools; then
+        llvm=$version
+        break
+    fi
 done
 if [ -z "$llvm" ] || [ ${#need[@]} -gt 0 ]; then
-    sudo=
+    as_root=()
     if [ "$(id -u)" -ne 0 ]; then
-        command -v sudo >/dev/null || { echo "setup.sh: run as root, or install sudo" >&2; exit 1; }
-        sudo=sudo
+        command -v sudo >/dev/null || {
+            echo "setup.sh: run as root, or install sudo" >&2
+            exit 1
+        }
+        as_root=(sudo)
     fi
-    $sudo apt-get update -qq
+    "${as_root[@]}" apt-get update -qq
     if [ -z "$llvm" ]; then
-        llvm=$(llvm_candidates | head -n 1)
-        [ -n "$llvm" ] || { echo "setup.sh: no LLVM 19 or later in this system's packages" >&2; exit 1; }
+        llvm=$(newest_llvm)
+        if [ -z "$llvm" ]; then
+            echo "setup.sh: no LLVM 19 to 22 in the packages of $PRETTY_NAME; are its security updates" \
+                "among apt's sources?" >&2
+            exit 1
+        fi
         need+=("llvm-$llvm-dev" "llvm-$llvm-tools")
     fi
-    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${need[@]}" >/dev/null
+    echo "setup: installing ${need[*]}"
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        "${need[@]}" >/dev/null
 fi
 echo "setup: LLVM $llvm, $(cmake --version | head -n 1), $(bison --version | head -n 1)"
