@@ -109,8 +109,8 @@ int main(int argc, char **argv) {
         printf(": %s (largest error %.2f of the bound)", wrong ? "WRONG" : "right", worst);
     }
     if (info.is_cuda)
-        printf(", %u registers, %u bytes spilled, %u bytes shared", kernel.registers, kernel.spill_bytes,
-               kernel.shared_bytes);
+        printf(", %u registers, %u bytes spilled, %u bytes shared, compiled and loaded in %.1f ms",
+               kernel.registers, kernel.spill_bytes, kernel.shared_bytes, kernel.compile_ms);
     if (option(argc, argv, "bench", NULL)) {
         if (info.is_cuda)
             check(tile_buffer_create(dev, 256 << 20, &flush, &err), &err);

@@ -39,6 +39,9 @@ for dtype in fp32 fp16 bf16; do
         step "softmax-$dtype-$cols" 60 "$build/bin/softmax" --cols $cols --dtype $dtype --verify --bench
     done
 done
+for assembler in driver ptxas; do # source to loaded function by either, nothing cached
+    CUDA_CACHE_DISABLE=1 TILE_ASSEMBLER=$assembler step "assembler-$assembler" 60 "$build/bin/softmax" --cols 1024 --verify
+done
 step softmax-persistent 60 "$build/bin/softmax" --cols 4096 --form persistent --verify --bench
 if python3 -c 'import torch, triton' 2>/dev/null; then
     timeout 400 python3 bench/softmax.py --library "$build/lib/libtile.so" --out "$logs/softmax.json" "$@" 2>&1 | tee "$logs/bench.log"
