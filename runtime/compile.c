@@ -8,13 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 void rt_binary_free(rt_binary *b) {
     free(b->entry);
@@ -86,6 +79,32 @@ static tile_kernel *add_kernel(tile_module *m, sv name, uint32_t num_params) {
     return k;
 }
 
+/// A run-time parameter's default, as the launch would have given it. False for a default that is
+/// no run-time value.
+static bool default_argument(const fe_param *p, tile_arg *out) {
+    const fe_constant *c = &p->default_value;
+    switch (c->kind) {
+    case FE_NONE:
+        *out = (tile_arg){.kind = TILE_ARG_NONE};
+        return true;
+    case FE_BOOL:
+        *out = (tile_arg){.kind = TILE_ARG_SCALAR, .dtype = "i1", .value.i = c->i};
+        if (p->has_type)
+            out->kind = TILE_ARG_INT;
+        return true;
+    case FE_INT:
+        *out = (tile_arg){.kind = TILE_ARG_INT, .value.i = c->i};
+        return true;
+    case FE_FLOAT:
+        *out = (tile_arg){.kind = TILE_ARG_FLOAT, .value.f = c->f};
+        return true;
+    case FE_STRING:
+    case FE_DTYPE:
+        return false;
+    }
+    return false;
+}
+
 static bool scan_source(tile_module *m, const session *s) {
     for (uint32_t i = 0; i < fe_kernel_count(s->program); i++) {
         const fe_kernel *fk = fe_get_kernel(s->program, i);
@@ -100,10 +119,12 @@ static bool scan_source(tile_module *m, const session *s) {
                 .is_constexpr = p->is_constexpr,
                 .has_type = p->has_type,
                 .do_not_specialize = p->do_not_specialize,
-                .has_default = p->has_default,
                 .is_pointer = pointer,
                 .dtype = (uint8_t)(pointer ? p->type.pointee : p->type.elem),
             };
+            k->params[j].has_default =
+                p->is_constexpr ? fk->func->params[j].default_value != NULL
+                                : p->has_default && default_argument(p, &k->params[j].default_arg);
             if (!k->params[j].name)
                 return false;
         }
@@ -178,28 +199,24 @@ typedef struct compile_request {
     fe_options fe;
 } compile_request;
 
+/// The argument of a constexpr parameter, or None; rt_bind has checked it.
 static fe_constant constant_from(const tile_arg *arg) {
-    fe_constant c = {.i = arg->value.i};
-    bool is_float = arg->kind == TILE_ARG_FLOAT ||
-                    (arg->kind == TILE_ARG_SCALAR && dtype_is_float(dtype_from_name(sv_from(arg->dtype))));
-    if (arg->kind == TILE_ARG_NONE) {
-        c.kind = FE_NONE;
-    } else if (arg->kind != TILE_ARG_CONSTEXPR) {
-        c.kind = is_float ? FE_FLOAT : FE_INT;
-    } else {
-        static const int kinds[] = {
-            [TILE_CONSTEXPR_KIND_NONE] = FE_NONE,     [TILE_CONSTEXPR_KIND_BOOL] = FE_BOOL,
-            [TILE_CONSTEXPR_KIND_INT] = FE_INT,       [TILE_CONSTEXPR_KIND_FLOAT] = FE_FLOAT,
-            [TILE_CONSTEXPR_KIND_STRING] = FE_STRING, [TILE_CONSTEXPR_KIND_DTYPE] = FE_DTYPE,
-        };
-        c.kind = kinds[arg->constexpr_kind];
-    }
+    static const int kinds[] = {
+        [TILE_CONSTEXPR_KIND_NONE] = FE_NONE,     [TILE_CONSTEXPR_KIND_BOOL] = FE_BOOL,
+        [TILE_CONSTEXPR_KIND_INT] = FE_INT,       [TILE_CONSTEXPR_KIND_FLOAT] = FE_FLOAT,
+        [TILE_CONSTEXPR_KIND_STRING] = FE_STRING, [TILE_CONSTEXPR_KIND_DTYPE] = FE_DTYPE,
+    };
+    tile_arg v;
+    rt_as_constexpr(arg, &v);
+    fe_constant c = {.kind = kinds[v.constexpr_kind]};
     if (c.kind == FE_FLOAT)
-        c.f = arg->value.f;
-    if (c.kind == FE_STRING)
-        c.str = sv_from(arg->value.string);
-    if (c.kind == FE_DTYPE)
-        c.type = dtype_from_name(sv_from(arg->dtype));
+        c.f = v.value.f;
+    else if (c.kind == FE_STRING)
+        c.str = sv_from(v.value.string);
+    else if (c.kind == FE_DTYPE)
+        c.type = dtype_from_name(sv_from(v.dtype));
+    else
+        c.i = v.value.i;
     return c;
 }
 
@@ -375,7 +392,6 @@ static tile_status compile(session *s, void *ctx, tile_error *error) {
 
 tile_status rt_compile(const tile_kernel *k, const rt_bound *bound, const tile_launch_options *options,
                        rt_binary *out, tile_error *error) {
-    double start = now_ms();
     compile_request r = {
         .kernel = k,
         .bound = bound,
@@ -391,6 +407,5 @@ tile_status rt_compile(const tile_kernel *k, const rt_bound *bound, const tile_l
         rt_binary_free(out);
         return status;
     }
-    out->compile_ms = now_ms() - start;
     return TILE_OK;
 }

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -80,14 +81,22 @@ static rt_spec *find_spec(tile_kernel *k, const uint8_t *key, uint32_t len) {
     }
 }
 
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
 static tile_status compile_and_load(tile_kernel *k, const rt_bound *bound,
                                     const tile_launch_options *options, rt_spec *s, tile_error *error) {
     tile_device *d = k->module->device;
+    double start = now_ms();
     tile_status status = rt_compile(k, bound, options, &s->binary, error);
     if (!status)
         status = d->ops->load(d, &s->binary, &s->loaded, error);
     if (status)
         rt_binary_free(&s->binary);
+    s->compile_ms = now_ms() - start;
     return status;
 }
 
@@ -146,12 +155,17 @@ static tile_status get_spec(tile_kernel *k, const rt_bound *bound, const tile_la
     return *out ? TILE_OK : get_spec_slow(k, bound, hash, options, out, error);
 }
 
+/// Checks what has no need of the kernel's parameters, and reads the options.
 static tile_status check_call(const tile_kernel *k, const tile_arg *args, uint32_t num_args,
-                              const tile_launch_options *o, tile_error *error) {
+                              const tile_launch_options *options, tile_launch_options *o,
+                              tile_error *error) {
     if (!k)
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "kernel is NULL");
     if (num_args && !args)
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "args is NULL");
+    tile_status status = rt_options(options, o, error);
+    if (status)
+        return status;
     if (o->stream && o->stream->device != k->module->device)
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "the stream belongs to another device");
     return TILE_OK;
@@ -159,8 +173,10 @@ static tile_status check_call(const tile_kernel *k, const tile_arg *args, uint32
 
 tile_status tile_launch(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
                         const tile_launch_options *options, tile_error *error) {
-    tile_launch_options o = rt_options(options);
-    tile_status status = check_call(kernel, args, num_args, &o, error);
+    if (!options)
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "options is NULL: there is no grid");
+    tile_launch_options o;
+    tile_status status = check_call(kernel, args, num_args, options, &o, error);
     if (status)
         return status;
     uint32_t grid[3] = {o.grid[0], o.grid[1] ? o.grid[1] : 1, o.grid[2] ? o.grid[2] : 1};
@@ -170,7 +186,7 @@ tile_status tile_launch(tile_kernel *kernel, const tile_arg *args, uint32_t num_
                        grid[1], grid[2]);
     rt_bound bound;
     const rt_spec *spec;
-    if ((status = rt_bind(kernel, args, num_args, &o, false, &bound, error)) ||
+    if ((status = rt_bind(kernel, args, num_args, &o, &bound, error)) ||
         (status = get_spec(kernel, &bound, &o, &spec, error)))
         return status;
     if (!grid[0])
@@ -185,13 +201,13 @@ tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint32_t num_
                         tile_error *error) {
     if (out_info)
         memset(out_info, 0, sizeof *out_info);
-    tile_launch_options o = rt_options(options);
-    tile_status status = check_call(kernel, args, num_args, &o, error);
+    tile_launch_options o;
+    tile_status status = check_call(kernel, args, num_args, options, &o, error);
     if (status)
         return status;
     rt_bound bound;
     const rt_spec *spec;
-    if ((status = rt_bind(kernel, args, num_args, &o, true, &bound, error)) ||
+    if ((status = rt_bind(kernel, args, num_args, &o, &bound, error)) ||
         (status = get_spec(kernel, &bound, &o, &spec, error)))
         return status;
     if (out_info)
@@ -202,7 +218,7 @@ tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint32_t num_
             .threads = 32 * spec->binary.num_warps,
             .max_blocks_per_sm = spec->loaded.max_blocks_per_sm,
             .num_sms = kernel->module->device->info.num_sms,
-            .compile_ms = spec->binary.compile_ms,
+            .compile_ms = spec->compile_ms,
         };
     return TILE_OK;
 }
@@ -219,13 +235,13 @@ tile_status tile_kernel_ptx(tile_kernel *kernel, const tile_arg *args, uint32_t 
     if (!out_ptx)
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "out_ptx is NULL");
     *out_ptx = NULL;
-    tile_launch_options o = rt_options(options);
-    tile_status status = check_call(kernel, args, num_args, &o, error);
+    tile_launch_options o;
+    tile_status status = check_call(kernel, args, num_args, options, &o, error);
     if (status)
         return status;
     rt_bound bound;
     const rt_spec *spec;
-    if ((status = rt_bind(kernel, args, num_args, &o, true, &bound, error)) ||
+    if ((status = rt_bind(kernel, args, num_args, &o, &bound, error)) ||
         (status = get_spec(kernel, &bound, &o, &spec, error)))
         return status;
     if (!spec->binary.ptx)

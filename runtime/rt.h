@@ -32,7 +32,6 @@ typedef struct rt_binary {
     /// Per kernel parameter, as powers of two: the divisibility this code relies on, and the most
     /// that could change the code at all (RULES 12).
     uint8_t relied_log2[RT_MAX_PARAMS], useful_log2[RT_MAX_PARAMS];
-    double compile_ms;
 } rt_binary;
 void rt_binary_free(rt_binary *b);
 
@@ -102,9 +101,11 @@ struct tile_event {
 // --- modules, kernels, specializations
 typedef struct rt_param {
     char *name;
-    bool is_constexpr, has_type, do_not_specialize, has_default;
+    bool is_constexpr, has_type, do_not_specialize;
     bool is_pointer;
-    uint8_t dtype; ///< ir/dtype.h; the pointee if is_pointer
+    uint8_t dtype;    ///< ir/dtype.h; the pointee if is_pointer
+    bool has_default;
+    tile_arg default_arg; ///< of a run-time parameter: what takes the place of an argument
 } rt_param;
 
 /// A specialization: one compiled and loaded binary. Immutable once state is READY.
@@ -117,6 +118,7 @@ typedef struct rt_spec {
     uint32_t key_len;
     rt_binary binary;
     rt_loaded loaded;
+    double compile_ms; ///< source to loaded function
 } rt_spec;
 
 /// One slot of the launch table: a key seen before and the specialization it selects.
@@ -171,15 +173,18 @@ typedef struct rt_bound {
 /// Matches arguments to parameters and builds the key: options, then per parameter its type, its
 /// divisibility class (and being 1), or its constexpr value. No allocation.
 tile_status rt_bind(const tile_kernel *k, const tile_arg *args, uint32_t num_args,
-                    const tile_launch_options *options, bool warmup, rt_bound *out, tile_error *error);
+                    const tile_launch_options *options, rt_bound *out, tile_error *error);
+/// The argument as the value of a constexpr parameter, which takes plain numbers as well: launches
+/// then read as in Triton. False if it is no such value (a pointer, an unknown kind or type).
+bool rt_as_constexpr(const tile_arg *arg, tile_arg *out);
 /// True if the keys differ in divisibility classes at most.
 bool rt_key_similar(const tile_kernel *k, const uint8_t *a, uint32_t a_len, const uint8_t *b,
                     uint32_t b_len);
 /// True if the specialization's binary serves `key` as well: similar, and no difference in a class
 /// that its code relies on or could gain from.
 bool rt_key_served_by(const tile_kernel *k, const rt_spec *spec, const uint8_t *key, uint32_t key_len);
-/// Options with defaults filled in, read through options->size.
-tile_launch_options rt_options(const tile_launch_options *options);
+/// Options (NULL: none) read through options->size and checked, with defaults filled in.
+tile_status rt_options(const tile_launch_options *options, tile_launch_options *out, tile_error *error);
 
 /// The divisibility class of a value as a power of two's exponent, 0 to 4 (divisible by 16).
 static inline unsigned rt_divisibility_log2(uint64_t v) {

@@ -4,7 +4,7 @@
 //   'S' dtype class      scalar; class = log2 of its divisibility (integers), | RT_KEY_ONE if it is 1
 //   'C' kind value...    constexpr: 8 bytes, or a length (2 bytes) and the text
 //   'N'                  None
-//   'D'                  left out: the default in the source
+//   'D'                  constexpr left out: the default in the source
 // Two launches with equal keys run the same binary. Launches whose keys differ in classes only may
 // do so as well, if the code does not care (rt_key_served_by).
 #include "runtime/rt.h"
@@ -16,14 +16,42 @@
 
 enum { KEY_HEADER = 6 };
 
-tile_launch_options rt_options(const tile_launch_options *options) {
-    tile_launch_options o = {.size = sizeof o};
-    if (options)
-        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    o.num_warps = o.num_warps ? o.num_warps : 4;
-    o.num_ctas = o.num_ctas ? o.num_ctas : 1;
-    o.num_stages = o.num_stages ? o.num_stages : 3;
-    return o;
+/// Copies what the caller's struct has. It may be an older one, which is shorter, or a newer one:
+/// what that has more must be zero, since it would be ignored.
+static tile_status read_options(const tile_launch_options *in, tile_launch_options *out,
+                                tile_error *error) {
+    enum { FIRST_VERSION = offsetof(tile_launch_options, num_warps) };
+    if (in->size < FIRST_VERSION)
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
+                       "options->size is %zu; it must be sizeof(tile_launch_options)", in->size);
+    for (size_t i = sizeof *out; i < in->size; i++)
+        if (((const char *)in)[i])
+            return rt_fail(error, TILE_ERROR_UNSUPPORTED,
+                           "options has a field that version %s does not know", tile_version());
+    memcpy(out, in, in->size < sizeof *out ? in->size : sizeof *out);
+    return TILE_OK;
+}
+
+static tile_status check_options(const tile_launch_options *o, tile_error *error) {
+    if (o->num_warps > 32 || (o->num_warps & (o->num_warps - 1)))
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
+                       "num_warps is %u; it must be 1, 2, 4, 8, 16 or 32", o->num_warps);
+    if (o->num_ctas > 16 || (o->num_ctas & (o->num_ctas - 1)))
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
+                       "num_ctas is %u; it must be 1, 2, 4, 8 or 16", o->num_ctas);
+    if (o->num_stages > 255 || o->maxnreg > 255)
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "%s is over 255",
+                       o->maxnreg > 255 ? "maxnreg" : "num_stages");
+    return TILE_OK;
+}
+
+tile_status rt_options(const tile_launch_options *options, tile_launch_options *out, tile_error *error) {
+    *out = (tile_launch_options){.size = sizeof *out};
+    tile_status status = options ? read_options(options, out, error) : TILE_OK;
+    out->num_warps = out->num_warps ? out->num_warps : 4;
+    out->num_ctas = out->num_ctas ? out->num_ctas : 1;
+    out->num_stages = out->num_stages ? out->num_stages : 3;
+    return status ? status : check_options(out, error);
 }
 
 uint8_t rt_dtype_from_name(const char *name) {
@@ -49,7 +77,9 @@ static bool scalar_bits(const tile_arg *arg, dtype t, uint64_t *out) {
     if (is_float_arg)
         return false;
     *out = t == DT_I1 ? arg->value.i != 0 : (uint64_t)arg->value.i;
-    return t == DT_I1 || t == DT_U64 || dtype_int_fits(t, arg->value.i, false);
+    if (t == DT_U64)
+        return arg->kind == TILE_ARG_SCALAR || arg->value.i >= 0; // a scalar's bits are its own
+    return t == DT_I1 || dtype_int_fits(t, arg->value.i, false);
 }
 
 /// The type of a scalar argument for a parameter: its annotation, else the argument's own.
@@ -81,12 +111,12 @@ static void put(key_writer *w, const void *bytes, uint32_t n) {
     w->len += n;
 }
 
-static void put_constexpr(key_writer *w, const tile_arg *arg) {
-    uint8_t head[2] = {'C', (uint8_t)arg->constexpr_kind};
+static void put_constexpr(key_writer *w, const tile_arg *c) {
+    uint8_t head[2] = {'C', (uint8_t)c->constexpr_kind};
     put(w, head, 2);
-    const char *text = arg->constexpr_kind == TILE_CONSTEXPR_KIND_STRING  ? arg->value.string
-                       : arg->constexpr_kind == TILE_CONSTEXPR_KIND_DTYPE ? arg->dtype
-                                                                          : NULL;
+    const char *text = c->constexpr_kind == TILE_CONSTEXPR_KIND_STRING  ? c->value.string
+                       : c->constexpr_kind == TILE_CONSTEXPR_KIND_DTYPE ? c->dtype
+                                                                        : NULL;
     if (text) {
         size_t n = strlen(text);
         uint16_t len = (uint16_t)n;
@@ -95,24 +125,52 @@ static void put_constexpr(key_writer *w, const tile_arg *arg) {
         put(w, &len, 2);
         put(w, text, len);
     } else {
-        put(w, &arg->value.i, 8);
+        put(w, &c->value.i, 8);
     }
 }
 
-/// A constexpr parameter takes plain numbers as well: launches then read as in Triton.
-static tile_arg as_constexpr(const tile_arg *arg) {
-    tile_arg c = *arg;
-    if (arg->kind == TILE_ARG_CONSTEXPR || arg->kind == TILE_ARG_POINTER)
-        return c;
-    bool is_float = arg->kind == TILE_ARG_FLOAT ||
-                    (arg->kind == TILE_ARG_SCALAR && dtype_is_float(rt_dtype_from_name(arg->dtype)));
-    c.kind = TILE_ARG_CONSTEXPR;
-    c.constexpr_kind = arg->kind == TILE_ARG_NONE ? TILE_CONSTEXPR_KIND_NONE
-                       : is_float                 ? TILE_CONSTEXPR_KIND_FLOAT
-                                                  : TILE_CONSTEXPR_KIND_INT;
-    if (arg->kind == TILE_ARG_NONE)
-        c.value.i = 0;
-    return c;
+bool rt_as_constexpr(const tile_arg *arg, tile_arg *out) {
+    dtype t = rt_dtype_from_name(arg->dtype);
+    *out = (tile_arg){.name = arg->name, .kind = TILE_ARG_CONSTEXPR, .dtype = arg->dtype, .value = arg->value};
+    switch (arg->kind) {
+    case TILE_ARG_INT:
+        out->constexpr_kind = TILE_CONSTEXPR_KIND_INT;
+        break;
+    case TILE_ARG_FLOAT:
+        out->constexpr_kind = TILE_CONSTEXPR_KIND_FLOAT;
+        break;
+    case TILE_ARG_NONE:
+        out->constexpr_kind = TILE_CONSTEXPR_KIND_NONE;
+        break;
+    case TILE_ARG_SCALAR:
+        if (t == DT_VOID)
+            return false;
+        out->constexpr_kind = dtype_is_float(t) ? TILE_CONSTEXPR_KIND_FLOAT
+                              : t == DT_I1      ? TILE_CONSTEXPR_KIND_BOOL
+                                                : TILE_CONSTEXPR_KIND_INT;
+        break;
+    case TILE_ARG_CONSTEXPR:
+        out->constexpr_kind = arg->constexpr_kind;
+        break;
+    default:
+        return false;
+    }
+    switch (out->constexpr_kind) { // one form of each value, so that equal ones have equal keys
+    case TILE_CONSTEXPR_KIND_NONE:
+        out->value.i = 0;
+        return true;
+    case TILE_CONSTEXPR_KIND_BOOL:
+        out->value.i = arg->value.i != 0;
+        return true;
+    case TILE_CONSTEXPR_KIND_INT:
+    case TILE_CONSTEXPR_KIND_FLOAT:
+        return true;
+    case TILE_CONSTEXPR_KIND_STRING:
+        return arg->value.string != NULL;
+    case TILE_CONSTEXPR_KIND_DTYPE:
+        return t != DT_VOID;
+    }
+    return false;
 }
 
 static tile_status mismatch(const tile_kernel *k, const rt_param *p, const tile_arg *arg,
@@ -201,26 +259,9 @@ static tile_status match(const tile_kernel *k, const tile_arg *args, uint32_t nu
     return TILE_OK;
 }
 
-static tile_status check_options(const tile_launch_options *o, tile_error *error) {
-    bool power = !(o->num_warps & (o->num_warps - 1)) && !(o->num_ctas & (o->num_ctas - 1));
-    if (o->num_warps > 32 || !power)
-        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
-                       "num_warps is %u; it must be 1, 2, 4, 8, 16 or 32", o->num_warps);
-    if (o->num_ctas > 16)
-        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
-                       "num_ctas is %u; it must be 1, 2, 4, 8 or 16", o->num_ctas);
-    if (o->num_stages > 255 || o->maxnreg > 255)
-        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "%s is over 255",
-                       o->maxnreg > 255 ? "maxnreg" : "num_stages");
-    return TILE_OK;
-}
-
 tile_status rt_bind(const tile_kernel *k, const tile_arg *args, uint32_t num_args,
-                    const tile_launch_options *options, bool warmup, rt_bound *out, tile_error *error) {
-    (void)warmup;
-    tile_status status = check_options(options, error);
-    if (!status)
-        status = match(k, args, num_args, out, error);
+                    const tile_launch_options *options, rt_bound *out, tile_error *error) {
+    tile_status status = match(k, args, num_args, out, error);
     if (status)
         return status;
     key_writer w = {.data = out->key};
@@ -235,10 +276,15 @@ tile_status rt_bind(const tile_kernel *k, const tile_arg *args, uint32_t num_arg
             if (!p->has_default)
                 return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
                                "kernel '%s': no argument for parameter '%s'", k->name, p->name);
-            put(&w, "D", 1);
-        } else if (p->is_constexpr) {
-            tile_arg c = as_constexpr(arg);
-            if (c.kind != TILE_ARG_CONSTEXPR)
+            if (p->is_constexpr) {
+                put(&w, "D", 1);
+                continue;
+            }
+            arg = out->args[i] = &p->default_arg;
+        }
+        if (p->is_constexpr) {
+            tile_arg c;
+            if (!rt_as_constexpr(arg, &c))
                 return mismatch(k, p, arg, error);
             put_constexpr(&w, &c);
         } else if (arg->kind == TILE_ARG_NONE) {
