@@ -19,6 +19,8 @@ step() { # step NAME SECONDS COMMAND...
     local status=$?
     if [ $status -eq 0 ]; then
         echo "ok      $name ($((SECONDS - start)) s): $(tail -n 1 "$logs/$name.log")"
+    elif [ $status -eq 77 ]; then
+        echo "skipped $name: $(tail -n 1 "$logs/$name.log")"
     else
         echo "FAILED  $name (exit $status, $((SECONDS - start)) s)"
         grep -m 5 -E 'FAILED|error|WRONG' "$logs/$name.log" || tail -n 3 "$logs/$name.log"
