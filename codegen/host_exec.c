@@ -257,6 +257,8 @@ static bool create_worker(host_worker *k, launch *l) {
             .worker = k,
             .entry = kernel->entry,
         };
+        for (unsigned lane = 0; lane < HOST_LANES; lane++)
+            w->lane_ids[lane] = (int32_t)lane;
         k->order[i] = run->order == HOST_ORDER_REVERSE ? k->num_warps - 1 - i : i;
         ok = host_fiber_create(&w->fiber, kernel->stack_bytes);
     }

@@ -44,13 +44,27 @@ void host_math(uint32_t opcode, uint32_t type, const void *values, void *out, ui
     }
 }
 
+// As the GPU has it: x - trunc(x / y) * y, which makes a remainder of zero +0 whatever the sign of
+// x, and x itself where y is infinite.
+static double remainder_f64(double x, double y) {
+    double r = isinf(y) ? x : fmod(x, y);
+    return r == 0 && !isinf(y) ? 0.0 : r;
+}
+
+static float remainder_f32(float x, float y) {
+    float r = isinf(y) ? x : fmodf(x, y);
+    return r == 0 && !isinf(y) ? 0.0f : r;
+}
+
 void host_remainder(uint32_t type, const void *dividends, const void *divisors, void *out,
                     uint32_t count) {
+    const double *x = dividends, *y = divisors;
+    const float *xf = dividends, *yf = divisors;
     for (uint32_t i = 0; i < count; i++) {
         if (type == DT_FP64)
-            ((double *)out)[i] = fmod(((const double *)dividends)[i], ((const double *)divisors)[i]);
+            ((double *)out)[i] = remainder_f64(x[i], y[i]);
         else
-            ((float *)out)[i] = fmodf(((const float *)dividends)[i], ((const float *)divisors)[i]);
+            ((float *)out)[i] = remainder_f32(xf[i], yf[i]);
     }
 }
 

@@ -89,6 +89,7 @@ typedef struct host_worker host_worker;
 struct host_warp {
     int32_t program_id[3], num_programs[3];
     int32_t warp_id, cta_rank;
+    int32_t lane_ids[HOST_LANES]; ///< 0, 1, 2 ...: read, so that LLVM does not know them
     const host_arg *args;
     // For the runtime only.
     uint8_t *shared; ///< of its CTA

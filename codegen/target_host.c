@@ -59,7 +59,21 @@ static LLVMValueRef declare_runtime(emitter *e, const char *name) {
     return fn;
 }
 
+/// Goes on in a new basic block from time to time: LLVM takes a block at a time, and longer than in
+/// proportion to its length.
+static void limit_block(emitter *e) {
+    enum { MAX_CALLS = 16 };
+    host_module_state *s = host_state(e);
+    if (++s->calls < MAX_CALLS)
+        return;
+    s->calls = 0;
+    LLVMBasicBlockRef next = emit_new_block(e, "next");
+    LLVMBuildBr(e->b, next);
+    LLVMPositionBuilderAtEnd(e->b, next);
+}
+
 LLVMValueRef host_call(emitter *e, const char *name, LLVMValueRef *args, unsigned n) {
+    limit_block(e);
     LLVMValueRef fn = LLVMGetNamedFunction(e->module, name);
     if (!fn)
         fn = declare_runtime(e, name);
@@ -132,13 +146,9 @@ static LLVMValueRef uniform(emitter *e, LLVMValueRef lanes) {
     return LLVMBuildExtractElement(e->b, lanes, host_u32(e, 0), "");
 }
 
-static LLVMValueRef lane_id(emitter *e) {
-    LLVMValueRef ids[HOST_LANES];
-    for (unsigned i = 0; i < HOST_LANES; i++)
-        ids[i] = host_u32(e, i);
-    return LLVMConstVector(ids, HOST_LANES);
-}
-
+// Not a constant: folded into the indices of every register it would make as many vectors in the
+// constant pool, which LLVM searches linearly.
+static LLVMValueRef lane_id(emitter *e) { return host_state(e)->lane_id; }
 static LLVMValueRef warp_id(emitter *e) { return host_state(e)->warp_id; }
 static LLVMValueRef cta_rank(emitter *e) { return host_state(e)->cta_rank; }
 static LLVMValueRef program_id(emitter *e, unsigned axis) { return host_state(e)->program_id[axis]; }
@@ -194,6 +204,8 @@ static void load_warp_fields(emitter *e) {
     }
     s->warp_id = load_field(e, i32, s->warp, offsetof(host_warp, warp_id));
     s->cta_rank = load_field(e, i32, s->warp, offsetof(host_warp, cta_rank));
+    LLVMTypeRef lanes = LLVMVectorType(i32, HOST_LANES);
+    s->lane_id = load_field(e, lanes, s->warp, offsetof(host_warp, lane_ids));
 }
 
 static void begin_function(emitter *e, LLVMValueRef *param_values) {
