@@ -552,6 +552,7 @@ static void add_globals(ast_parser *ps, const ast_stmt *s) {
 }
 
 void ast_finish_module(ast_parser *ps, ast_block block) {
+    bool lost_body = false; // a function's statements were not indented, and stand here
     for (uint32_t i = 0; i < block.len; i++) {
         const ast_stmt *s = block.data[i];
         const top_line *line = find_top_line(ps, s->range.begin);
@@ -560,12 +561,13 @@ void ast_finish_module(ast_parser *ps, ast_block block) {
         bool docstring = s->kind == STMT_EXPR && s->value->kind == EXPR_STRING;
         if (s->kind == STMT_DEF) {
             add_item(ps, ITEM_FUNC)->func = s->func;
+            lost_body = s->func->body.len == 0;
         } else if (s->kind == STMT_IMPORT) {
             for (uint32_t k = 0; k < s->num_imports; k++)
                 add_item(ps, ITEM_IMPORT)->import = &s->imports[k];
         } else if (is_global(s)) {
             add_globals(ps, s);
-        } else if (!docstring && !ps->python_host) {
+        } else if (!docstring && !ps->python_host && !lost_body) {
             ast_report(ps, s->range,
                        "only functions, imports and constants are allowed at the top level");
         }

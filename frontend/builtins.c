@@ -97,25 +97,24 @@ value builtin_answer(lowering *lo, value result) {
 
 enum { MAX_GUESS_LENGTH = 31 };
 
-/// Letters to change, insert or drop to get from a to b.
+static unsigned lesser(unsigned a, unsigned b) { return a < b ? a : b; }
+
+/// Letters to change, insert, drop or swap with the next one to get from a to b.
 static unsigned edit_distance(sv a, sv b) {
-    unsigned row[MAX_GUESS_LENGTH + 1];
+    unsigned rows[3][MAX_GUESS_LENGTH + 1];
     for (unsigned j = 0; j <= b.len; j++)
-        row[j] = j;
+        rows[0][j] = j;
     for (unsigned i = 1; i <= a.len; i++) {
-        unsigned diagonal = row[0];
+        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
         row[0] = i;
         for (unsigned j = 1; j <= b.len; j++) {
-            unsigned best = diagonal + (a.data[i - 1] != b.data[j - 1]);
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = best;
+            char x = a.data[i - 1], y = b.data[j - 1];
+            row[j] = lesser(above[j - 1] + (x != y), lesser(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && x == b.data[j - 2] && a.data[i - 2] == y)
+                row[j] = lesser(row[j], two_above[j - 2] + 1);
         }
     }
-    return row[b.len];
+    return rows[a.len % 3][b.len];
 }
 
 name_guess guess_begin(sv wrong) { return (name_guess){.wrong = wrong, .distance = 3}; }
@@ -124,7 +123,7 @@ void guess_try(name_guess *g, sv candidate) {
     if (g->wrong.len > MAX_GUESS_LENGTH || candidate.len > MAX_GUESS_LENGTH)
         return;
     unsigned d = edit_distance(g->wrong, candidate);
-    if (d < g->distance && d < g->wrong.len) {
+    if (d < g->distance && 3 * d <= g->wrong.len + 1) { // one letter of two, two of five
         g->distance = d;
         g->best = candidate;
     }
@@ -141,6 +140,11 @@ const char *builtin_suggest(lowering *lo, sv module, sv wrong) {
     for (unsigned i = 0; i < TABLE_SIZE; i++)
         if (is_member(&table[i], module) && !(table[i].flags & BUILTIN_REFUSED))
             guess_try(&g, sv_from(table[i].name));
+    bool has_types = module.len == 0 || sv_is(module, "tl");
+    for (dtype t = DT_VOID + 1; t < DT_PTR && has_types; t++) {
+        guess_try(&g, sv_from(dtype_name(t)));
+        guess_try(&g, sv_from(dtype_long_name(t)));
+    }
     return guess_text(lo, &g);
 }
 
@@ -215,7 +219,7 @@ static bool check_kind(lowering *lo, const builtin *bi, const parameter *p, valu
         {"int", "a compile-time integer", {VALUE_INT, VALUE_BOOL}},
         {"bool", "a compile-time bool", {VALUE_BOOL, VALUE_INT}},
         {"str", "a string", {VALUE_STRING, VALUE_STRING}},
-        {"dtype", "a type", {VALUE_DTYPE, VALUE_DTYPE}},
+        {"dtype", "a type such as tl.float32", {VALUE_DTYPE, VALUE_DTYPE}},
     };
     src_range place = value_place(v, range);
     if (sv_is(p->kind, "tile")) {
@@ -299,7 +303,7 @@ static bool bind_positional(lowering *lo, const builtin *bi, const signature *s,
 static bool bind_keywords(lowering *lo, const builtin *bi, const signature *s,
                           const call_args *args, value *bound, bool *is_bound) {
     for (uint32_t k = 0; k < args->num_keywords; k++) {
-        src_range place = value_place(&args->keywords[k], args->range);
+        src_range place = args->keyword_places ? args->keyword_places[k] : args->range;
         int i = find_keyword(lo, bi, s, args->keyword_names[k], place);
         if (i < 0)
             return false;

@@ -189,6 +189,9 @@ value build_ravel(lowering *lo, value *args, src_range range) {
 }
 
 value build_item(lowering *lo, value *args, src_range range) {
+    if (ir_type_elements(args[0].ir->type) != 1)
+        return lower_error(lo, range, "item() needs a tile of one element, got %s",
+                           sem_describe(lo, &args[0]));
     return reshape_to(lo, &args[0], &(tile_shape){.rank = 0}, range);
 }
 
@@ -204,6 +207,11 @@ static bool read_order(lowering *lo, const value *x, const value *dims, int64_t 
         order[rank - 2] = rank - 1;
         order[rank - 1] = rank - 2;
         return true;
+    }
+    if (dims->num_items == 0) {
+        lower_error(lo, range, "a transposition needs two dimensions or more, got %s",
+                    sem_describe(lo, x));
+        return false;
     }
     if (dims->num_items != rank || rank == 0) {
         lower_error(lo, range, "an order of the dimensions of %s names each of them once, but %u "

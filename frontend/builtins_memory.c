@@ -26,7 +26,7 @@ static bool check_shape(lowering *lo, const char *what, const char *role, const 
     for (unsigned i = 0; fits && i < given.rank; i++)
         fits = given.shape[i] == 1 || given.shape[i] == t.shape[t.rank - given.rank + i];
     if (!fits)
-        sem_mismatch(lo, range, v, ptr, "%s: %s %s does not fit the pointer's %s", what, role,
+        sem_mismatch(lo, value_place(v, range), v, ptr, "%s: %s %s does not fit the pointer's %s", what, role,
                      sem_describe(lo, v), sem_describe(lo, ptr));
     return fits;
 }
@@ -63,7 +63,7 @@ static ir_value *read_value(lowering *lo, const char *what, const char *role, va
     if (!sem_to_ir(lo, &v, role) || !check_shape(lo, what, role, &v, ptr, range))
         return NULL;
     if (value_is_pointer(&v)) {
-        sem_mismatch(lo, range, &v, ptr, "%s: %s %s does not fit the pointer's %s", what, role,
+        sem_mismatch(lo, value_place(&v, range), &v, ptr, "%s: %s %s does not fit the pointer's %s", what, role,
                      sem_describe(lo, &v), sem_describe(lo, ptr));
         return NULL;
     }

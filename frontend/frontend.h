@@ -59,6 +59,9 @@ typedef struct fe_program fe_program;
 fe_program *fe_load(arena *a, diag *d, uint32_t file, const fe_options *options);
 uint32_t fe_kernel_count(const fe_program *p);
 const fe_kernel *fe_get_kernel(const fe_program *p, uint32_t index);
+/// For a program without kernels: reports why its outermost functions are none. False if it has no
+/// functions at all.
+bool fe_explain_no_kernels(fe_program *p);
 /// NULL if there is no function of that name (a helper may be named, too: --kernel).
 const fe_kernel *fe_find_kernel(const fe_program *p, sv name);
 const ast_module *fe_get_ast(const fe_program *p);

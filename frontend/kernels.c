@@ -8,7 +8,7 @@ typedef struct survey {
     fe_program *program;
     uint32_t function; ///< index of the function walked
     bool *is_used;     ///< per function: named in the body of another
-    bool returns_value;
+    const ast_stmt *result; ///< the first `return` of a value
 } survey;
 
 static void survey_expr(survey *s, const ast_expr *e);
@@ -41,7 +41,8 @@ static void survey_block(survey *s, const ast_block *b) {
     for (uint32_t i = 0; i < b->len; i++) {
         const ast_stmt *st = b->data[i];
         bool is_none = !st->value || st->value->kind == EXPR_NONE;
-        s->returns_value |= st->kind == STMT_RETURN && !is_none;
+        if (st->kind == STMT_RETURN && !is_none && !s->result)
+            s->result = st;
         survey_expr(s, st->value);
         survey_exprs(s, &st->targets);
         survey_block(s, &st->body);
@@ -49,11 +50,24 @@ static void survey_block(survey *s, const ast_block *b) {
     }
 }
 
-static bool takes_any_number(const ast_func *f) {
+/// *args or **kwargs among the parameters.
+static const ast_param *open_param(const ast_func *f) {
     for (uint32_t i = 0; i < f->num_params; i++)
         if (f->params[i].is_vararg || f->params[i].is_kwarg)
-            return true;
-    return false;
+            return &f->params[i];
+    return NULL;
+}
+
+/// Walks every function: gives the first `return` of a value of each, marks those that are used.
+static const ast_stmt **survey_all(fe_program *p, bool *is_used) {
+    uint32_t n = p->functions.len;
+    const ast_stmt **results = ARENA_ARRAY(p->arena, const ast_stmt *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        survey s = {.program = p, .function = i, .is_used = is_used};
+        survey_block(&s, &p->functions.data[i].func->body);
+        results[i] = s.result;
+    }
+    return results;
 }
 
 void program_find_kernels(fe_program *p) {
@@ -69,13 +83,28 @@ void program_find_kernels(fe_program *p) {
     }
     uint32_t n = p->functions.len;
     bool *is_used = ARENA_ARRAY(p->arena, bool, n + 1);
-    bool *returns = ARENA_ARRAY(p->arena, bool, n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        survey s = {.program = p, .function = i, .is_used = is_used};
-        survey_block(&s, &p->functions.data[i].func->body);
-        returns[i] = s.returns_value;
-    }
+    const ast_stmt **results = survey_all(p, is_used);
     for (uint32_t i = 0; i < n; i++)
-        if (!is_used[i] && !returns[i] && !takes_any_number(p->functions.data[i].func))
+        if (!is_used[i] && !results[i] && !open_param(p->functions.data[i].func))
             VEC_PUSH(p->arena, p->kernels, i);
+}
+
+bool fe_explain_no_kernels(fe_program *p) {
+    uint32_t n = p->functions.len;
+    bool *is_used = ARENA_ARRAY(p->arena, bool, n + 1);
+    const ast_stmt **results = survey_all(p, is_used);
+    bool any = false;
+    for (uint32_t i = 0; i < n; i++) {
+        const ast_func *f = p->functions.data[i].func;
+        const ast_param *open = open_param(f);
+        if (is_used[i] || (!results[i] && !open))
+            continue;
+        diag_error(p->diag, open ? open->range : results[i]->range,
+                   open ? "'%" SV_FMT "' is no kernel: a kernel takes a fixed number of parameters"
+                        : "'%" SV_FMT "' is no kernel, as it returns a value: a kernel stores its "
+                          "results through pointers",
+                   SV_ARG(f->name));
+        any = true;
+    }
+    return any;
 }

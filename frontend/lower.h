@@ -36,6 +36,7 @@ typedef struct call_args {
     value *positional;
     uint32_t num_positional;
     sv *keyword_names;
+    src_range *keyword_places; ///< of the names; NULL if the call is not written in source
     value *keywords;
     uint32_t num_keywords;
     src_range range; ///< of the whole call

@@ -52,7 +52,7 @@ static bool bind_keywords(lowering *lo, const ast_func *f, const call_args *args
                           bool *is_bound) {
     for (uint32_t k = 0; k < args->num_keywords; k++) {
         sv name = args->keyword_names[k];
-        src_range place = value_place(&args->keywords[k], args->range);
+        src_range place = args->keyword_places ? args->keyword_places[k] : args->range;
         int i = find_param(f, name);
         if (i < 0) {
             lower_error(lo, place, "%" SV_FMT "() has no parameter '%" SV_FMT "'", SV_ARG(f->name),
@@ -129,7 +129,7 @@ static bool bind_params(lowering *lo, const value *callee, const call_args *args
 static value take_result(lowering *lo, const ast_func *f, flow how) {
     const binding *b = scope_find(lo->scope, SCOPE_RESULT);
     if (how == FLOW_NEXT || !b)
-        return value_none();
+        return (value){.kind = VALUE_NONE, .func = f};
     if (how == FLOW_MAYBE && b->value.kind != VALUE_NONE && b->value.kind != VALUE_POISON) {
         lower_error(lo, f->range, "'%" SV_FMT "' does not return a value on every path",
                     SV_ARG(f->name));

@@ -151,7 +151,8 @@ static const binding *merge_slot(merge *m, uint32_t slot, bool *takes) {
     binding *b = ARENA_NEW(m->lo->arena, binding);
     *b = *known;
     if (!x || !y || x->state != BINDING_VALUE || y->state != BINDING_VALUE) {
-        b->state = BINDING_PARTIAL;
+        if (b->value.kind != VALUE_POISON) // else its error has been reported
+            b->state = BINDING_PARTIAL;
         return b;
     }
     b->value = merge_values(m, &x->value, &y->value);

@@ -49,6 +49,11 @@ static value lower_fstring(lowering *lo, const ast_expr *e) {
         value v = lower_expr(lo, e->items.data[i]);
         if (v.kind == VALUE_POISON)
             return v;
+        if (v.kind == VALUE_IR)
+            return lower_error(lo, v.range,
+                               "an f-string is made at compile time, and this is known only at run "
+                               "time (%s); give it to print() as an argument of its own",
+                               value_describe(lo->arena, &v));
         value_print(&v, &text);
     }
     return value_string(strbuf_view(&text));
@@ -240,10 +245,13 @@ static value lower_call_expr(lowering *lo, const ast_expr *e) {
     call_args args = {.range = lower_place(lo, e->range), .num_keywords = e->num_keywords};
     bool ok = lower_items(lo, &e->items, &args.positional, &args.num_positional);
     args.keyword_names = ARENA_ARRAY(lo->arena, sv, e->num_keywords + 1);
+    args.keyword_places = ARENA_ARRAY(lo->arena, src_range, e->num_keywords + 1);
     args.keywords = ARENA_ARRAY(lo->arena, value, e->num_keywords + 1);
     for (uint32_t i = 0; i < e->num_keywords; i++) {
         const ast_keyword *k = &e->keywords[i];
         args.keyword_names[i] = k->name;
+        args.keyword_places[i] = k->range;
+        args.keyword_places[i].end = k->range.begin + (uint32_t)k->name.len;
         args.keywords[i] = lower_expr(lo, k->value);
         ok &= args.keywords[i].kind != VALUE_POISON;
         if (!k->name.len) {

@@ -270,6 +270,8 @@ static void bind_after(loop *l, ir_op *op, scope_state end, const ast_expr *targ
         sv name = lo->scope->names[slot];
         if (target && sv_equal(target->name, name))
             scope_bind(lo->scope, slot, BINDING_LOOP_VAR, value_none(), target->range);
+        else if (b && !scope_state_get(&l->start, slot) && b->value.kind == VALUE_POISON)
+            scope_bind(lo->scope, slot, BINDING_VALUE, b->value, b->where);
         else if (b && !scope_state_get(&l->start, slot))
             scope_bind(lo->scope, slot, b->state == BINDING_VALUE ? BINDING_PARTIAL : b->state,
                        b->value, b->where);

@@ -22,9 +22,15 @@ void lower_assign_name(lowering *lo, sv name, src_range at, value v, bool keeps_
 static void assign_tuple(lowering *lo, const ast_expr *target, value v, bool keeps_constexpr) {
     uint32_t n = target->items.len;
     bool fits = v.kind == VALUE_TUPLE && v.num_items == n;
+    for (uint32_t i = 0; i < n; i++)
+        if (target->items.data[i]->kind == EXPR_STARRED) {
+            lower_error(lo, target->items.data[i]->range,
+                        "'*' in the names of an assignment is not supported; name each value");
+            v = value_poison();
+        }
     if (v.kind == VALUE_TUPLE && !fits)
-        lower_error(lo, target->range, "cannot unpack %u values into %u name%s", v.num_items, n,
-                    n == 1 ? "" : "s");
+        lower_error(lo, target->range, "cannot unpack %u value%s into %u name%s", v.num_items,
+                    v.num_items == 1 ? "" : "s", n, n == 1 ? "" : "s");
     else if (!fits && v.kind != VALUE_POISON)
         lower_error(lo, target->range, "cannot unpack %s into %u name%s",
                     value_describe(lo->arena, &v), n, n == 1 ? "" : "s");
@@ -49,6 +55,9 @@ void lower_assign(lowering *lo, const ast_expr *target, value v, bool keeps_cons
         break;
     case EXPR_ATTRIBUTE:
         lower_error(lo, target->range, "attributes cannot be assigned; use a name of its own");
+        break;
+    case EXPR_STARRED: // assign_tuple has refused it
+        lower_assign(lo, target->left, v, keeps_constexpr);
         break;
     default:
         lower_error(lo, target->range, "cannot assign to this");

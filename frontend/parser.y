@@ -475,6 +475,10 @@ static sv describe_token(ast_parser *ps, yysymbol_kind_t token, src_range at) {
     return sv_format(ps->arena, "'%.*s%s'", cut ? 40 : (int)text.len, text.data, cut ? "..." : "");
 }
 
+static bool is_word(sv text) {
+    return text.len && ((text.data[0] | 32) >= 'a' && (text.data[0] | 32) <= 'z');
+}
+
 static int yyreport_syntax_error(const yypcontext_t *context, ast_parser *ps) {
     src_range at = *yypcontext_location(context);
     if (ps->line_had_error || ast_report_open_bracket(ps, at))
@@ -491,6 +495,9 @@ static int yyreport_syntax_error(const yypcontext_t *context, ast_parser *ps) {
         ast_report(ps, at, "unexpected '='; use '==' to compare");
     else if (wants_colon && token == YYSYMBOL_IF)
         ast_report(ps, at, "unexpected 'if', expected ':'; use 'elif' for another condition");
+    else if (is_word(ast_source(ps, at)) && token != YYSYMBOL_NAME && expected[YYSYMBOL_NAME] &&
+             !expected[YYSYMBOL_NUMBER])
+        ast_report(ps, at, "%s is a word of the language and cannot be a name", found);
     else if (phrase)
         ast_report(ps, at, "unexpected %s, expected %s", found, phrase);
     else

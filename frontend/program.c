@@ -216,6 +216,10 @@ static void import_triton_member(fe_program *p, fe_module *m, const ast_import *
 
 /// from .file import name [as alias]
 static void import_from_file(fe_program *p, fe_module *m, const ast_import *im) {
+    if (!im->path.len) {
+        diag_error(p->diag, im->range, "a function is imported by 'from .file import name'");
+        return;
+    }
     const fe_module *from = find_import(p, m, im);
     symbol s = {.kind = SYMBOL_FOREIGN, .path = im->path, .range = im->range};
     s.name = im->alias.len ? im->alias : im->name;

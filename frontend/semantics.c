@@ -238,6 +238,10 @@ static value constant_binary(lowering *lo, ast_op op, const value *x, const valu
                         sem_describe(lo, x), sem_describe(lo, y));
 }
 
+static bool value_is_zero(const value *v) {
+    return (v->kind == VALUE_INT || v->kind == VALUE_BOOL) && v->i == 0;
+}
+
 value sem_binary(lowering *lo, ast_op op, value x, value y, src_range range) {
     if (value_is_poison(&x) || value_is_poison(&y))
         return value_poison();
@@ -248,6 +252,9 @@ value sem_binary(lowering *lo, ast_op op, value x, value y, src_range range) {
                    (y.kind == VALUE_IR || value_is_number(&y));
     if (numbers && (value_is_pointer(&x) || value_is_pointer(&y)))
         return pointer_arithmetic(lo, op, x, y, range);
+    if ((op == AST_FLOORDIV || op == AST_MOD) && value_is_zero(&y) &&
+        dtype_is_int(operand_type(&x)))
+        return lower_error(lo, range, "division by zero");
     if (!sem_unify(lo, op, quote_op(lo, op), &x, &y, false, range))
         return value_poison();
     dtype type = value_elem(&x);

@@ -51,7 +51,8 @@ static value cast_pointer(lowering *lo, value x, ir_type to, src_range range) {
         return value_with_ir(x, ir_cmp(&lo->b, "ne", address, ir_const_int(&lo->b, address->type, 0)));
     }
     if (to.elem != DT_I64 && to.elem != DT_U64)
-        return refuse_cast(lo, range, &x, to, ": an address takes i64 or u64");
+        return refuse_cast(lo, range, &x, to,
+                           ": an address takes i64 or u64; to read what it points to: tl.load(p)");
     return value_with_ir(x, ir_cast(&lo->b, x.ir, to.elem));
 }
 

@@ -61,11 +61,17 @@ bool sem_read_shape(lowering *lo, const value *v, tile_shape *out, src_range ran
                         item->kind == VALUE_IR ? "; declare it as constexpr" : "");
             return false;
         }
-        if (item->i < 0 || item->is_unsigned || item->i > UINT32_MAX) {
+        if (item->i < 0 && !item->is_unsigned) {
+            lower_error(lo, place, "extents of a tile are powers of two, %lld is not",
+                        (long long)item->i);
+            return false;
+        }
+        if (item->is_unsigned || item->i > IR_MAX_ELEMENTS) {
             strbuf text;
             strbuf_init(&text, lo->arena);
             value_print(item, &text);
-            lower_error(lo, place, "extents of a tile are powers of two, %s is not", text.data);
+            lower_error(lo, place, "a tile has at most %u elements, and this extent is %s",
+                        (unsigned)IR_MAX_ELEMENTS, text.data);
             return false;
         }
         out->dims[i] = (uint32_t)item->i;
@@ -239,8 +245,10 @@ static value subscript_tile(lowering *lo, value x, const value *index, uint32_t 
             continue;
         if (item->kind != VALUE_NONE)
             return lower_error(lo, value_place(item, range),
-                               "a tile is subscripted by ':' and None only, not by %s",
-                               item->kind == VALUE_SLICE ? "a part" : sem_describe(lo, item));
+                               "%s is subscripted by ':' and None only, not by %s%s",
+                               value_is_pointer(&x) ? "a pointer" : "a tile",
+                               item->kind == VALUE_SLICE ? "a part" : sem_describe(lo, item),
+                               value_is_pointer(&x) ? "; to read an element: tl.load(p + i)" : "");
         if (x.ir->type.rank == IR_MAX_RANK)
             return lower_error(lo, range, "a tile has at most %d dimensions", IR_MAX_RANK);
         x.ir = sem_expand_dims(lo, x.ir, axis);

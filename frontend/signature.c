@@ -205,6 +205,12 @@ void program_check_decorators(fe_program *p, const ast_func *f) {
                        "@triton.heuristics, or none");
             continue;
         }
+        sv name = decorator_name(e);
+        if (sv_is(name, "autotune") || sv_is(name, "heuristics"))
+            diag_warning(p->diag, "not-applied", e->range,
+                         "@%" SV_FMT " is not applied yet; give the values and options that it "
+                         "would choose",
+                         SV_ARG(name));
         for (uint32_t k = 0; k < e->num_keywords && sv_is(decorator_name(e), "jit"); k++) {
             bool known = false;
             for (size_t o = 0; o < sizeof options / sizeof *options; o++)

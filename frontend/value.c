@@ -2,6 +2,7 @@
 // Integers are exact within 64 bits (signed or unsigned) and an error beyond; floats are doubles;
 // `//` and `%` floor as Python's do. Run-time values never come here (see semantics.c).
 #include "frontend/value.h"
+#include "frontend/lower.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -363,7 +364,7 @@ void value_print(const value *v, strbuf *out) {
     case VALUE_TUPLE: print_tuple(v, out); break;
     case VALUE_SLICE: strbuf_puts(out, ":"); break;
     case VALUE_FUNC: strbuf_put(out, v->func->name); break;
-    case VALUE_BUILTIN: strbuf_puts(out, v->builtin ? "built-in" : "method"); break;
+    case VALUE_BUILTIN: strbuf_printf(out, "built-in '%s'", v->builtin->name); break;
     case VALUE_MODULE: strbuf_put(out, v->str); break;
     case VALUE_RANGE: strbuf_puts(out, "range"); break;
     case VALUE_IR: ir_type_print(v->ir->type, out); break;
@@ -379,6 +380,9 @@ const char *value_describe(arena *a, const value *v) {
         return sv_format(a, "tuple of %u", v->num_items).data;
     if (v->kind == VALUE_STRING)
         return sv_format(a, "string '%" SV_FMT "'", SV_ARG(v->str)).data;
+    if (v->kind == VALUE_NONE && v->func)
+        return sv_format(a, "None ('%" SV_FMT "' does not return a value)", SV_ARG(v->func->name))
+            .data;
     strbuf s;
     strbuf_init(&s, a);
     size_t kinds = sizeof prefix / sizeof *prefix;

@@ -38,7 +38,7 @@ struct value {
     ir_type type;
     value *items;
     uint32_t num_items;
-    const ast_func *func;
+    const ast_func *func; ///< also of VALUE_NONE: the function that ended without a value
     const void *module; ///< of VALUE_FUNC: the fe_module its globals come from
     const builtin *builtin;
     value *self; ///< of a bound method

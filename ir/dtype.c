@@ -40,6 +40,14 @@ static const struct {
 };
 
 const char *dtype_name(dtype t) { return infos[t].name; }
+
+const char *dtype_long_name(dtype t) {
+    for (size_t i = 0; i < sizeof(long_names) / sizeof(long_names[0]); i++)
+        if (long_names[i].type == t)
+            return long_names[i].name;
+    return "";
+}
+
 unsigned dtype_bits(dtype t) { return infos[t].bits; }
 unsigned dtype_bytes(dtype t) { return infos[t].bytes; }
 dtype_kind dtype_get_kind(dtype t) { return infos[t].kind; }

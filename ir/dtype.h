@@ -36,6 +36,8 @@ typedef enum dtype {
 typedef enum dtype_kind { KIND_NONE, KIND_SINT, KIND_UINT, KIND_FLOAT, KIND_POINTER } dtype_kind;
 
 const char *dtype_name(dtype t);
+/// Triton's long name of it ("float32"); "" if there is none.
+const char *dtype_long_name(dtype t);
 /// Finds a dtype by its short name ("fp32") or Triton's long one ("float32", "int1", "uint8",
 /// "float8e5", "bfloat16"); DT_VOID if there is none.
 dtype dtype_from_name(sv name);

@@ -204,7 +204,7 @@ static bool lower_file(job *j) {
     if (!check_names(j))
         return false;
     if (!fe_kernel_count(j->program) && !o->kernels.len)
-        return complain(j, "nothing to compile in", j->path, "it has no kernel");
+        return !fe_explain_no_kernels(j->program) && complain(j, "nothing to compile in", j->path, "it has no kernel");
     j->module = ir_module_create(j->arena, j->diag);
     if (o->kernels.len)
         for (uint32_t i = 0; i < o->kernels.len; i++)

@@ -204,7 +204,7 @@ static void test_casts(void **state) {
     expect_error("x.to(fp16, fp_downcast_rounding='up')", "'rtne' or 'rtz', not 'up'");
     expect_ir("store(h + o, x.to(i32, bitcast=True))", "tile<16xi32> = bitcast %x");
     expect_error("x.to(i16, bitcast=True)", "cannot bitcast tile<16xfp32> to i16");
-    expect_error("x.to(3)", "to(): 'dtype' must be a type, not int 3");
+    expect_error("x.to(3)", "to(): 'dtype' must be a type such as tl.float32, not int 3");
     expect_ok("static_assert(tl.cast(3, tl.int8).dtype == tl.int8)");
     expect_ir("if n:\n        store(p, 0.0)", "i1 = cast %n");
     expect_error("if x > 0:\n        store(p, 0.0)", "a condition must be a scalar");
