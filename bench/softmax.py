@@ -79,12 +79,16 @@ def variants(tile, kernels, x, y):
             kernels["softmax_persistent_" + name], args, grid, warps)
         yield "triton", f"rows warps={warps}", lambda w=warps: triton_rows[(rows,)](
             y, x, y.stride(0), x.stride(0), n, BLOCK=block, num_warps=w)
-    k = triton_persistent.warmup(y, x, y.stride(0), x.stride(0), rows, n, BLOCK=block, num_stages=4, num_warps=8, grid=(1,))
-    k._init_handles()
-    occupancy = max(1, min(65536 // max(1, k.n_regs * 32 * 8), 227 * 1024 // max(1, k.metadata.shared)))
-    grid = min(rows, sms * occupancy)
-    yield "triton", f"persistent warps=8 stages=4 grid={grid}", lambda: triton_persistent[(grid,)](
-        y, x, y.stride(0), x.stride(0), rows, n, BLOCK=block, num_stages=4, num_warps=8)
+    for stages in (4, 2):  # the tutorial's choice, then what it falls back to
+        k = triton_persistent.warmup(y, x, y.stride(0), x.stride(0), rows, n, BLOCK=block, num_stages=stages, num_warps=8, grid=(1,))
+        try:
+            k._init_handles()
+        except triton.runtime.errors.OutOfResources:
+            continue
+        occupancy = max(1, min(65536 // max(1, k.n_regs * 32 * 8), 227 * 1024 // max(1, k.metadata.shared)))
+        grid = min(rows, sms * occupancy)
+        yield "triton", f"persistent warps=8 stages={stages} grid={grid}", lambda g=grid, s=stages: triton_persistent[(g,)](
+            y, x, y.stride(0), x.stride(0), rows, n, BLOCK=block, num_stages=s, num_warps=8)
     yield "torch", "softmax", lambda: torch.softmax(x, 1, out=y) if x.dtype == y.dtype else None
 
 
