@@ -70,9 +70,16 @@ static sv next_name(const char **list) {
     return name;
 }
 
+static bool no_pass(ir_module *m, sv name) {
+    diag_error(m->diag, SRC_NONE, "there is no pass '%" SV_FMT "'", SV_ARG(name));
+    return false;
+}
+
 bool ir_run_passes(ir_module *m, const ir_pass_options *o) {
     if (!verify(m, NULL))
         return false;
+    if (o->print_after && strcmp(o->print_after, "all") != 0 && !find_pass(sv_from(o->print_after)))
+        return no_pass(m, sv_from(o->print_after));
     if (!o->only) {
         for (const ir_pass *p = ir_passes; p->name; p++)
             if (!run_pass(m, p, o))
@@ -82,10 +89,8 @@ bool ir_run_passes(ir_module *m, const ir_pass_options *o) {
     // All names are looked up before the first pass runs.
     for (const char *list = o->only; *list;) {
         sv name = next_name(&list);
-        if (!find_pass(name)) {
-            diag_error(m->diag, SRC_NONE, "there is no pass '%" SV_FMT "'", SV_ARG(name));
-            return false;
-        }
+        if (!find_pass(name))
+            return no_pass(m, name);
     }
     for (const char *list = o->only; *list;)
         if (!run_pass(m, find_pass(next_name(&list)), o))

@@ -31,7 +31,7 @@ typedef struct ir_pass_options {
 } ir_pass_options;
 
 /// Verifies the module, then runs the passes on every function. False if the IR is not well-formed,
-/// a pass reported errors, or `only` names a pass that does not exist.
+/// a pass reported errors, or an option names a pass that does not exist.
 bool ir_run_passes(ir_module *m, const ir_pass_options *options);
 
 #endif

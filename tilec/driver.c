@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,14 +83,21 @@ static bool read_input(job *j, sv *out) {
 }
 
 /// file.tile → ./file.ptx
-static const char *default_output(job *j, const char *extension) {
-    const char *base = strrchr(j->path, '/');
-    base = base ? base + 1 : j->path;
+static const char *default_output(arena *a, const char *path, const char *extension) {
+    const char *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
     if (!strcmp(base, "-"))
         base = "a.tile";
     const char *dot = strrchr(base, '.');
     size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
-    return sv_format(j->arena, "%.*s%s", (int)n, base, extension).data;
+    return sv_format(a, "%.*s%s", (int)n, base, extension).data;
+}
+
+/// Extension of what goes to a file if there is no -o; NULL for what goes to standard output.
+static const char *file_extension(const options *o) {
+    if (o->check || o->list)
+        return NULL;
+    return o->emit == EMIT_PTX ? ".ptx" : o->emit == EMIT_CUBIN ? ".cubin" : NULL;
 }
 
 static bool write_output(job *j, const char *path, sv data) {
@@ -97,12 +105,14 @@ static bool write_output(job *j, const char *path, sv data) {
     FILE *f = is_stdout ? stdout : fopen(path, "wb");
     if (!f)
         return complain(j, "cannot write", path, strerror(errno));
+    struct stat info;
+    bool is_file = !is_stdout && fstat(fileno(f), &info) == 0 && S_ISREG(info.st_mode);
     bool ok = fwrite(data.data, 1, data.len, f) == data.len;
     ok &= (is_stdout ? fflush(f) : fclose(f)) == 0;
     if (ok)
         return true;
     int code = errno;
-    if (!is_stdout)
+    if (is_file)
         remove(path); // half an output is worse than none
     return complain(j, "cannot write", path, strerror(code));
 }
@@ -384,7 +394,7 @@ static bool generate(job *j) {
     const char *to = o->output;
     switch (o->emit) {
     case EMIT_CUBIN:
-        return write_output(j, to ? to : default_output(j, ".cubin"), cubin);
+        return write_output(j, to ? to : default_output(j->arena, j->path, ".cubin"), cubin);
     case EMIT_LLVM:
         return write_output(j, to ? to : "-", j->binary.llvm_ir);
     case EMIT_JSON:
@@ -395,7 +405,7 @@ static bool generate(job *j) {
     case EMIT_AST:
         break;
     }
-    return write_output(j, to ? to : default_output(j, ".ptx"), j->binary.ptx);
+    return write_output(j, to ? to : default_output(j->arena, j->path, ".ptx"), j->binary.ptx);
 }
 
 /// Names with spaces and '$' are escaped as make wants them.
@@ -409,18 +419,74 @@ static void put_make_name(strbuf *out, const char *name) {
     }
 }
 
+/// The make rule of -MD: what was written depends on every file that was read.
 static bool write_dependencies(job *j) {
-    const char *target = j->o->output ? j->o->output : default_output(j, j->o->emit == EMIT_CUBIN ? ".cubin" : ".ptx");
+    const options *o = j->o;
+    bool named = o->output && strcmp(o->output, "-") != 0;
+    const char *extension = file_extension(o);
+    const char *target = named ? o->output : default_output(j->arena, j->path, extension ? extension : ".ptx");
     strbuf rule;
     strbuf_init(&rule, j->arena);
     put_make_name(&rule, target);
     strbuf_puts(&rule, ":");
-    for (uint32_t i = 0; j->program && i < fe_file_count(j->program); i++) {
+    uint32_t imports = j->program ? fe_file_count(j->program) : 1;
+    for (uint32_t i = 0; i < imports; i++) { // the first is the file itself
+        const char *path = i ? fe_file_path(j->program, i) : j->path;
+        if (!i && !strcmp(path, "-"))
+            continue;
         strbuf_puts(&rule, " ");
-        put_make_name(&rule, fe_file_path(j->program, i));
+        put_make_name(&rule, path);
     }
     strbuf_puts(&rule, "\n");
-    return write_output(j, j->o->depfile ? j->o->depfile : default_output(j, ".d"), strbuf_view(&rule));
+    return write_output(j, o->depfile ? o->depfile : default_output(j->arena, j->path, ".d"), strbuf_view(&rule));
+}
+
+/// The option given, if any, that makes no sense for a file of tile IR.
+static const char *source_only_option(const options *o) {
+    return o->emit == EMIT_AST  ? "--emit=ast"
+           : o->list            ? "--list"
+           : o->kernels.len     ? "--kernel"
+           : o->definitions.len ? "-D"
+           : o->signatures.len  ? "--signature"
+                                : NULL;
+}
+
+/// Tile IR as text needs no frontend.
+static bool read_tile_ir(job *j) {
+    const char *option = source_only_option(j->o);
+    if (option)
+        return complain(j, option, j->path, "a .tir file is lowered already");
+    j->module = ir_parse(j->arena, j->diag, j->file);
+    lap(j, "parse");
+    return j->module && !diag_error_count(j->diag);
+}
+
+static bool read_source(job *j) {
+    j->program = fe_load(j->arena, j->diag, j->file, &j->fe);
+    lap(j, "parse");
+    return j->program && !diag_error_count(j->diag);
+}
+
+/// Writes to -o, else to standard output.
+static bool write_text(job *j, const strbuf *text) {
+    return write_output(j, j->o->output ? j->o->output : "-", strbuf_view(text));
+}
+
+static bool lower_and_generate(job *j, strbuf *out) {
+    const options *o = j->o;
+    if (j->program) {
+        bool ok = lower_file(j);
+        lap(j, "lower");
+        if (!ok)
+            return false;
+    }
+    if (!run_passes(j))
+        return false;
+    if (o->emit == EMIT_TILE) {
+        ir_print_module(j->module, out, false);
+        return write_text(j, out);
+    }
+    return o->check || generate(j);
 }
 
 /// One file from text to output. False after errors (in the diag).
@@ -432,38 +498,21 @@ static bool compile_steps(job *j) {
     j->file = diag_add_file(j->diag, strcmp(j->path, "-") ? j->path : "<stdin>", text);
     strbuf out;
     strbuf_init(&out, j->arena);
-    if (ends_with(j->path, ".tir")) {
-        j->module = ir_parse(j->arena, j->diag, j->file);
-        if (!j->module || diag_error_count(j->diag))
-            return false;
-        lap(j, "parse");
-    } else {
-        if (o->emit == EMIT_AST) {
-            ast_print(ast_parse(j->arena, j->diag, j->file, ends_with(j->path, ".py")), &out);
-            return write_output(j, o->output ? o->output : "-", strbuf_view(&out)) && !diag_error_count(j->diag);
-        }
-        j->program = fe_load(j->arena, j->diag, j->file, &j->fe);
-        if (!j->program || diag_error_count(j->diag))
-            return false;
-        lap(j, "parse");
-        if (o->list) {
-            list_kernels(j, &out);
-            return write_output(j, "-", strbuf_view(&out));
-        }
-        bool ok = lower_file(j);
-        lap(j, "lower");
-        if (!ok)
-            return false;
+    bool is_tile_ir = ends_with(j->path, ".tir");
+    if (o->emit == EMIT_AST && !is_tile_ir) {
+        ast_print(ast_parse(j->arena, j->diag, j->file, ends_with(j->path, ".py")), &out);
+        return write_text(j, &out) && !diag_error_count(j->diag);
     }
-    if (!run_passes(j))
+    if (!(is_tile_ir ? read_tile_ir(j) : read_source(j)))
         return false;
-    if (o->emit == EMIT_TILE) {
-        ir_print_module(j->module, &out, false);
-        return write_output(j, o->output ? o->output : "-", strbuf_view(&out));
+    bool ok;
+    if (o->list) {
+        list_kernels(j, &out);
+        ok = write_text(j, &out);
+    } else {
+        ok = lower_and_generate(j, &out);
     }
-    if (o->check)
-        return true;
-    return generate(j) && (!o->depend || write_dependencies(j));
+    return ok && (!o->depend || write_dependencies(j));
 }
 
 static void show_times(const job *j) {
@@ -525,6 +574,21 @@ static bool compile_file(const options *o, const char *path) {
     return ok;
 }
 
+/// Two input files must not be written to one output.
+static bool check_outputs(arena *a, const options *o, sv *message) {
+    const char *extension = file_extension(o);
+    for (uint32_t i = 0; extension && !o->output && i < o->files.len; i++)
+        for (uint32_t n = 0; n < i; n++) {
+            const char *name = default_output(a, o->files.data[i], extension);
+            if (strcmp(name, default_output(a, o->files.data[n], extension)) != 0)
+                continue;
+            *message = sv_format(a, "'%s' and '%s' would both be written to '%s'", o->files.data[n],
+                                 o->files.data[i], name);
+            return false;
+        }
+    return true;
+}
+
 static int run(arena *a, int argc, char **argv) {
     options o;
     sv message = SV("");
@@ -538,11 +602,15 @@ static int run(arena *a, int argc, char **argv) {
         strbuf_init(&help, a);
         options_print_help(&help);
         fputs(help.data, stdout);
-        return 0;
+        return fflush(stdout) ? 1 : 0;
     }
     if (o.version) {
         printf("tilec %s (LLVM %s)\n", tile_version(), cg_llvm_version());
-        return 0;
+        return fflush(stdout) ? 1 : 0;
+    }
+    if (!check_outputs(a, &o, &message)) {
+        fprintf(stderr, "tilec: %" SV_FMT "\n", SV_ARG(message));
+        return 2;
     }
     bool ok = true;
     for (uint32_t i = 0; i < o.files.len; i++)

@@ -2,6 +2,8 @@
 // follow as `--name=value`, `--name value`, or joined to a one-letter option (-DN=4, -DN 4).
 #include "tilec/options.h"
 
+#include "codegen/codegen.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,7 +21,6 @@ static bool wrong(parse *p, const char *option, const char *value, const char *e
 }
 
 static bool take_output(parse *p, const char *v) { return p->o->output = v, true; }
-static bool take_arch(parse *p, const char *v) { return p->o->arch = v, true; }
 static bool take_print_after(parse *p, const char *v) { return p->o->print_after = v, true; }
 static bool take_passes(parse *p, const char *v) { return p->o->passes = v, true; }
 static bool take_depfile(parse *p, const char *v) { return p->o->depfile = v, true; }
@@ -49,6 +50,16 @@ static bool take_emit(parse *p, const char *v) {
         if (!strcmp(v, emit_names[i]))
             return p->o->emit = (emit_kind)i, true;
     return wrong(p, "--emit", v, "ptx, cubin, llvm, tile, ast or json");
+}
+
+static bool take_arch(parse *p, const char *v) {
+    strbuf known;
+    strbuf_init(&known, p->arena);
+    strbuf_puts(&known, "native");
+    for (unsigned i = 0; cg_arch_at(i); i++)
+        strbuf_printf(&known, cg_arch_at(i + 1) ? ", %s" : " or %s", cg_arch_at(i)->name);
+    p->o->arch = v;
+    return !strcmp(v, "native") || cg_find_arch(v) || wrong(p, "--arch", v, known.data);
 }
 
 static bool take_define(parse *p, const char *v) {
@@ -212,5 +223,11 @@ bool options_parse(arena *a, int argc, char **argv, options *out, sv *message) {
         *message = SV("no input file");
     else if (out->output && strcmp(out->output, "-") != 0 && out->files.len > 1)
         *message = SV("-o with several input files");
+    else if (out->depfile && !out->depend)
+        *message = SV("-MF without -MD");
+    else if (out->depend && out->emit == EMIT_AST)
+        *message = SV("-MD with --emit=ast, which reads no imports");
+    else if (out->depfile && out->files.len > 1)
+        *message = SV("-MF with several input files");
     return !message->len;
 }

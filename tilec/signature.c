@@ -3,6 +3,7 @@
 // says that the integer is 1.
 #include "tilec/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -34,6 +35,27 @@ static bool cut(sv s, char c, sv *head, sv *rest) {
     return false;
 }
 
+/// An integer as the language writes it, with a sign: no 010 that is 8, nothing over 64 bits.
+static bool parse_int(const char *text, int64_t *out) {
+    const char *digits = text + (*text == '-' || *text == '+');
+    int base = digits[0] != '0' || !digits[1]              ? 10
+               : digits[1] == 'x' || digits[1] == 'X'      ? 16
+               : digits[1] == 'o' || digits[1] == 'O'      ? 8
+               : digits[1] == 'b' || digits[1] == 'B'      ? 2
+                                                           : 0;
+    digits += base == 10 ? 0 : 2;
+    if (!base || !isxdigit((unsigned char)*digits))
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(digits, &end, base);
+    bool negative = *text == '-';
+    if (*end || errno || n > (unsigned long long)INT64_MAX + negative)
+        return false;
+    *out = (int64_t)(negative ? 0 - n : n);
+    return true;
+}
+
 bool parse_constant(arena *a, sv text, fe_constant *out) {
     *out = (fe_constant){0};
     text = trim(text);
@@ -52,14 +74,12 @@ bool parse_constant(arena *a, sv text, fe_constant *out) {
         return closed;
     }
     char *copy = arena_copy_string(a, text.data, text.len), *end;
-    errno = 0;
-    long long i = strtoll(copy, &end, 0);
-    if (!*end && errno == 0) {
-        *out = (fe_constant){.kind = FE_INT, .i = i};
+    if (parse_int(copy, &out->i)) {
+        out->kind = FE_INT;
         return true;
     }
     double f = strtod(copy, &end);
-    if (!*end) {
+    if (!*end && strpbrk(copy, ".eEnN") && !strpbrk(copy, "xX")) { // 1.5, 1e3, inf, nan
         *out = (fe_constant){.kind = FE_FLOAT, .f = f};
         return true;
     }
@@ -101,7 +121,7 @@ static bool parse_type(sv text, fe_arg *out, sv *bad_hint) {
         unsigned n = 0;
         for (size_t i = 0; i < hint.len; i++)
             n = hint.data[i] >= '0' && hint.data[i] <= '9' && n < 1000 ? n * 10 + (unsigned)(hint.data[i] - '0') : 9999;
-        if (!n || n > 1024 || (n & (n - 1)) || (!pointer && !dtype_is_int(t)))
+        if (!n || n > 1024 || (n & (n - 1)) || (!pointer && !dtype_is_int(t)) || (has_one && n > 1))
             *bad_hint = hint;
         out->divisibility = n;
     }
