@@ -104,6 +104,7 @@ static void test_untyped_parameters(void **state) {
                          "    store(x, n + m * e)\n";
     expect(lower(source),
            "t.tile:1:7: error: parameter 'x' of kernel 'k' has no type; annotate it");
+    tear_down(NULL);
     set_up(NULL);
     fe_arg args[] = {type_arg("x", ir_pointer_type(DT_FP32, false)),
                      type_arg("n", ir_scalar_type(DT_I64))};

@@ -60,13 +60,13 @@ static const char mixed_source[] = "def k(x: *i32, out: *i32):\n"
                                    "    store(out + p, w - v)\n";
 
 static void mixed_reference(int32_t *x, int32_t *out) {
-    int32_t total = 0;
+    uint32_t total = 0; // wraps, as the kernel's
     for (int i = 0; i < COUNT; i++)
-        total += x[i];
+        total += (uint32_t)x[i];
     for (int r = 0; r < 64; r++)
         for (int c = 0; c < 64; c++) {
-            int32_t v = x[r * 64 + c], t = x[c * 64 + r];
-            out[r * 64 + c] = v * 3 + total - t;
+            uint32_t v = (uint32_t)x[r * 64 + c], t = (uint32_t)x[c * 64 + r];
+            out[r * 64 + c] = (int32_t)(v * 3 + total - t);
         }
 }
 
