@@ -8,6 +8,7 @@
 // and change nothing measurable in the run time, because the registers of a warp live in memory
 // between calls anyway (host_slot.c).
 #include "codegen/host_emit.h"
+#include "codegen/llvm_backend.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
@@ -33,6 +34,8 @@ enum {
 typedef struct job {
     ir_module *module;
     const cg_options *options;
+    cg_binary *out;
+    cg_host_code **out_code;
     LLVMContextRef llvm;
     LLVMModuleRef ir;
     LLVMBuilderRef builder;
@@ -349,6 +352,14 @@ static bool compile(job *j, cg_binary *out, cg_host_code **out_code) {
     return true;
 }
 
+/// Runs the job and cleans up after it, inside the guard.
+static bool compile_and_end(void *ctx) {
+    job *j = ctx;
+    bool ok = compile(j, j->out, j->out_code);
+    end_job(j);
+    return ok;
+}
+
 bool cg_compile_host(ir_module *m, const cg_options *options, cg_binary *out,
                      cg_host_code **out_code) {
     *out = (cg_binary){0};
@@ -356,10 +367,8 @@ bool cg_compile_host(ir_module *m, const cg_options *options, cg_binary *out,
     for (ir_func *f = m->first; f; f = f->next)
         out->num_kernels++;
     out->kernels = ARENA_ARRAY(m->arena, cg_kernel, out->num_kernels);
-    job j = {.module = m, .options = options};
-    bool ok = compile(&j, out, out_code);
-    end_job(&j);
-    return ok;
+    job j = {.module = m, .options = options, .out = out, .out_code = out_code};
+    return llvm_guard(m->diag, compile_and_end, &j);
 }
 
 void cg_host_destroy(cg_host_code *code) {

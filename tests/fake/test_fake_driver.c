@@ -137,6 +137,32 @@ static void test_hit_path(void) {
     tile_error_clear(&err);
 }
 
+/// However many row lengths come by, softmax is compiled at most four times: for lengths (and
+/// strides) that are odd, even, divisible by 4, and 1.
+static void test_variants(void) {
+    tile_error err = {0};
+    tile_device *dev;
+    tile_module *mod;
+    tile_kernel *k;
+    tile_buffer *x;
+    EXPECT(!tile_device_open("cuda:0", &dev, &err));
+    EXPECT(!tile_module_load_file(dev, EXAMPLES_DIR "/softmax.tile", &mod, &err));
+    EXPECT(!tile_module_get_kernel(mod, "softmax_fp32", &k, &err));
+    EXPECT(!tile_buffer_create(dev, 4096, &x, &err));
+    long loads = fake->loads;
+    for (int32_t n = 1; n <= 4096; n++) {
+        tile_arg args[] = {TILE_BUFFER(x, "fp32"), TILE_BUFFER(x, "fp32"), TILE_I32(n), TILE_I32(n), TILE_I32(n),
+                           TILE_CONSTEXPR_INT("BLOCK", 4096)};
+        tile_launch_options o = {.size = sizeof o, .grid = {1}};
+        EXPECT(!tile_launch(k, args, 6, &o, &err));
+    }
+    EXPECT(fake->loads - loads <= 4);
+    tile_buffer_destroy(x);
+    tile_module_destroy(mod);
+    tile_device_close(dev);
+    tile_error_clear(&err);
+}
+
 static void *launch_from_thread(void *p) {
     tile_error err = {0};
     EXPECT(!launch(p, 1000, &err)); // this thread has no context yet
@@ -226,6 +252,7 @@ int main(int argc, char **argv) {
     }
     fake = get();
     test_hit_path();
+    test_variants();
     test_threads();
     test_failures();
     printf("%ld checks, %ld failed\n", checks, failures);
