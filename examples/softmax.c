@@ -12,11 +12,12 @@ static uint32_t next_power_of_2(uint32_t n) {
     return p;
 }
 
-/// 16 elements a thread for short rows, 32 for long ones, and at most 16 warps: a thread that holds
-/// 64 elements of a row needs more than the 64 registers that it gets beside 31 other warps.
-static uint32_t pick_warps(uint32_t block) {
-    uint32_t warps = block / (32 * (block >= 8192 ? 32 : 16));
-    uint32_t most = block > 32768 ? 32 : 16;
+/// 16 elements a thread; 32 in long rows whose length allows 16-byte accesses (others need more
+/// registers for addresses and masks). A thread that holds 64 elements needs more than the 64
+/// registers that it gets beside 31 other warps, so 16 warps are the most up to 32768 elements.
+static uint32_t pick_warps(uint32_t block, bool is_wide) {
+    uint32_t warps = block / (32 * (is_wide && block >= 8192 ? 32 : 16));
+    uint32_t most = is_wide && block <= 32768 ? 16 : 32;
     return warps < 1 ? 1 : warps > most ? most : warps;
 }
 
@@ -92,7 +93,8 @@ int main(int argc, char **argv) {
     args[n++] = TILE_I32(cols);
     args[n++] = TILE_CONSTEXPR_INT("BLOCK", block);
     tile_launch_options launch = {.size = sizeof launch, .grid = {(uint32_t)rows}};
-    launch.num_warps = next_power_of_2((uint32_t)number_option(argc, argv, "warps", (long)pick_warps(block), 1));
+    bool is_wide = (size_t)cols * elements[type].bytes % 16 == 0;
+    launch.num_warps = next_power_of_2((uint32_t)number_option(argc, argv, "warps", (long)pick_warps(block, is_wide), 1));
     tile_kernel_info kernel;
     check(tile_warmup(softmax, args, n, &launch, &kernel, &err), &err);
     if (persistent)
