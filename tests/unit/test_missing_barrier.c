@@ -158,7 +158,7 @@ static bool is_right(const example *e, const compiled *c, host_order order, uint
     int32_t *x = malloc(4 * BYTES), *out = x + COUNT, *want_x = out + COUNT, *want = want_x + COUNT;
     assert_non_null(x);
     for (int i = 0; i < COUNT; i++) {
-        x[i] = want_x[i] = (int32_t)((uint32_t)i * 2654435761u >> 12);
+        x[i] = want_x[i] = (int32_t)((uint32_t)i * 2654435761u >> 20);
         out[i] = want[i] = -7;
     }
     host_arg args[] = {{(uintptr_t)x}, {(uintptr_t)out}};
