@@ -100,6 +100,8 @@ static const char *file_extension(const options *o) {
     return o->emit == EMIT_PTX ? ".ptx" : o->emit == EMIT_CUBIN ? ".cubin" : NULL;
 }
 
+static bool put_text(sv text, FILE *f) { return fwrite(text.data, 1, text.len, f) == text.len; }
+
 static bool write_output(job *j, const char *path, sv data) {
     bool is_stdout = !strcmp(path, "-");
     FILE *f = is_stdout ? stdout : fopen(path, "wb");
@@ -107,7 +109,7 @@ static bool write_output(job *j, const char *path, sv data) {
         return complain(j, "cannot write", path, strerror(errno));
     struct stat info;
     bool is_file = !is_stdout && fstat(fileno(f), &info) == 0 && S_ISREG(info.st_mode);
-    bool ok = fwrite(data.data, 1, data.len, f) == data.len;
+    bool ok = put_text(data, f);
     ok &= (is_stdout ? fflush(f) : fclose(f)) == 0;
     if (ok)
         return true;
@@ -316,7 +318,7 @@ static bool run_passes(job *j) {
     p.verify_each = true;
 #endif
     bool ok = ir_run_passes(j->module, &p) && !diag_error_count(j->diag);
-    fwrite(printed.data, 1, printed.len, stderr);
+    put_text(strbuf_view(&printed), stderr);
     j->clock_ms = now_ms();
     return ok;
 }
@@ -554,7 +556,7 @@ static bool compile_in(arena *a, const options *o, const char *path) {
         diag_render_json(j.diag, &text);
     else
         diag_render_text(j.diag, &text);
-    fwrite(text.data, 1, text.len, stderr);
+    put_text(strbuf_view(&text), stderr);
     if (o->time)
         show_times(&j);
     return ok;
