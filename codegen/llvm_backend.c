@@ -40,6 +40,8 @@ static void initialize_once(void) {
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
+    LLVMInitializeNativeTarget();
+    LLVMInitializeNativeAsmPrinter();
     LLVMInstallFatalErrorHandler(on_fatal_error);
 }
 
@@ -70,11 +72,17 @@ static bool fail(llvm_job *j, const char *text) {
     return false;
 }
 
+/// Remarks and warnings arrive here too; among them what llvm_job_measure_frame has asked for:
+/// "<place>: stack frame size (N) exceeds limit (M) in function 'f'".
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *ctx) {
-    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
-        return; // remarks and warnings arrive here too
+    llvm_job *j = ctx;
     char *text = LLVMGetDiagInfoDescription(info);
-    fail(ctx, text);
+    const char *frame = strstr(text, "stack frame size (");
+    unsigned long long bytes;
+    if (frame && sscanf(frame, "stack frame size (%llu)", &bytes) == 1)
+        j->frame_bytes = bytes > j->frame_bytes ? bytes : j->frame_bytes;
+    else if (LLVMGetDiagInfoSeverity(info) == LLVMDSError)
+        fail(j, text);
     LLVMDisposeMessage(text);
 }
 
@@ -116,6 +124,37 @@ bool llvm_job_target_nvptx(llvm_job *j, const char *arch, unsigned ptx_version) 
     LLVMSetModuleDataLayout(j->module, layout);
     LLVMDisposeTargetData(layout);
     return true;
+}
+
+bool llvm_job_target_host(llvm_job *j) {
+    char *triple = LLVMGetDefaultTargetTriple(), *error = NULL;
+    char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
+    LLVMTargetRef target;
+    if (!LLVMGetTargetFromTriple(triple, &target, &error))
+        j->machine = LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelNone,
+                                             LLVMRelocPIC, LLVMCodeModelSmall);
+    if (j->machine) {
+        LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(j->machine);
+        LLVMSetTarget(j->module, triple);
+        LLVMSetModuleDataLayout(j->module, layout);
+        LLVMDisposeTargetData(layout);
+    } else {
+        fail(j, error ? error : "LLVM has no target machine for this processor");
+    }
+    LLVMDisposeMessage(error);
+    LLVMDisposeMessage(triple);
+    LLVMDisposeMessage(cpu);
+    LLVMDisposeMessage(features);
+    return j->machine != NULL;
+}
+
+void llvm_job_measure_frame(llvm_job *j, LLVMValueRef fn, unsigned least) {
+    static const char key[] = "warn-stack-size";
+    char limit[16];
+    int n = snprintf(limit, sizeof(limit), "%u", least);
+    LLVMAttributeRef a =
+        LLVMCreateStringAttribute(j->context, key, sizeof(key) - 1, limit, (unsigned)n);
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, a);
 }
 
 bool llvm_job_verify(llvm_job *j) {

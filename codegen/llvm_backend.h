@@ -14,6 +14,7 @@ typedef struct llvm_job {
     LLVMBuilderRef builder;
     LLVMTargetMachineRef machine; ///< NULL until llvm_job_target_*
     char error[512];              ///< the first error that LLVM reported, or ""
+    uint64_t frame_bytes; ///< largest stack frame, of functions that llvm_job_measure_frame named
 } llvm_job;
 
 /// Runs fn(ctx) and returns its result. If LLVM gives up in it, reports that through `d` and
@@ -25,6 +26,11 @@ void llvm_job_open(llvm_job *j);
 void llvm_job_close(llvm_job *j);
 /// Sets module and machine to an NVIDIA architecture ("sm_90") and a PTX version (78).
 bool llvm_job_target_nvptx(llvm_job *j, const char *arch, unsigned ptx_version);
+/// Sets module and machine to this machine's processor, with all that it can do, for code that is
+/// linked into this process. Instructions are selected fast, not well.
+bool llvm_job_target_host(llvm_job *j);
+/// Asks for the size of a function's stack frame if it is above `least` bytes; see frame_bytes.
+void llvm_job_measure_frame(llvm_job *j, LLVMValueRef fn, unsigned least);
 /// Verifies the module; a failure is a bug of the emitter, told in j->error.
 bool llvm_job_verify(llvm_job *j);
 bool llvm_job_run_passes(llvm_job *j, const char *pipeline);
