@@ -187,21 +187,19 @@ static bool evaluate_cmp(const ir_op *op, dtype t, const uint64_t *x, uint64_t *
     return false;
 }
 
-// Toward zero, and to the nearest end of the range.
-static uint64_t saturate(dtype t, double v) {
-    if (t == DT_I1)
-        return v != 0;
-    unsigned bits = dtype_bits(t);
+// Toward zero. What is out of range, and NaN, is the machine's to convert: GPUs differ by type.
+static bool float_to_int(dtype t, double v, uint64_t *out) {
+    if (t == DT_I1) {
+        *out = v != 0; // NaN is
+        return true;
+    }
     bool is_signed = dtype_is_signed(t);
-    double above = ldexp(1, (int)(is_signed ? bits - 1 : bits)); // first value too large
-    uint64_t most = is_signed ? mask_of(t) >> 1 : mask_of(t);
-    uint64_t least = is_signed ? most + 1 : 0; // bits of the most negative value
+    double above = ldexp(1, (int)dtype_bits(t) - is_signed); // first value too large
     v = trunc(v);
-    if (v >= above)
-        return most;
-    if (is_signed ? v < -above : v < 0)
-        return least;
-    return is_signed ? (uint64_t)(int64_t)v & mask_of(t) : (uint64_t)v;
+    if (!(v < above) || !(is_signed ? v >= -above : v >= 0))
+        return false;
+    *out = is_signed ? (uint64_t)(int64_t)v & mask_of(t) : (uint64_t)v;
+    return true;
 }
 
 static uint64_t round_toward_zero(dtype t, double v) {
@@ -236,10 +234,8 @@ static bool evaluate_cast(const ir_op *op, dtype from, dtype to, uint64_t x, uin
     if (!dtype_is_float(from))
         return false;
     double v = dtype_bits_to_float(from, x);
-    if (dtype_is_int(to)) {
-        *out = isnan(v) ? to == DT_I1 : saturate(to, v);
-        return true;
-    }
+    if (dtype_is_int(to))
+        return float_to_int(to, v, out);
     bool wide_to_narrow = from == DT_FP64 && dtype_bits(to) < 32;
     if (isnan(v) || !dtype_is_float(to) || (wide_to_narrow && !is_exact_in_fp32(v)))
         return false;

@@ -196,19 +196,25 @@ tile_status tile_launch(tile_kernel *kernel, const tile_arg *args, uint32_t num_
                           o.stream ? o.stream->native : NULL, error);
 }
 
+/// The specialization that these arguments select, compiled and loaded.
+static tile_status prepare(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
+                           const tile_launch_options *options, const rt_spec **out, tile_error *error) {
+    tile_launch_options o;
+    rt_bound bound;
+    tile_status status = check_call(kernel, args, num_args, options, &o, error);
+    if (!status)
+        status = rt_bind(kernel, args, num_args, &o, &bound, error);
+    return status ? status : get_spec(kernel, &bound, &o, out, error);
+}
+
 tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
                         const tile_launch_options *options, tile_kernel_info *out_info,
                         tile_error *error) {
     if (out_info)
         memset(out_info, 0, sizeof *out_info);
-    tile_launch_options o;
-    tile_status status = check_call(kernel, args, num_args, options, &o, error);
-    if (status)
-        return status;
-    rt_bound bound;
     const rt_spec *spec;
-    if ((status = rt_bind(kernel, args, num_args, &o, &bound, error)) ||
-        (status = get_spec(kernel, &bound, &o, &spec, error)))
+    tile_status status = prepare(kernel, args, num_args, options, &spec, error);
+    if (status)
         return status;
     if (out_info)
         *out_info = (tile_kernel_info){
@@ -235,14 +241,9 @@ tile_status tile_kernel_ptx(tile_kernel *kernel, const tile_arg *args, uint32_t 
     if (!out_ptx)
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "out_ptx is NULL");
     *out_ptx = NULL;
-    tile_launch_options o;
-    tile_status status = check_call(kernel, args, num_args, options, &o, error);
-    if (status)
-        return status;
-    rt_bound bound;
     const rt_spec *spec;
-    if ((status = rt_bind(kernel, args, num_args, &o, &bound, error)) ||
-        (status = get_spec(kernel, &bound, &o, &spec, error)))
+    tile_status status = prepare(kernel, args, num_args, options, &spec, error);
+    if (status)
         return status;
     if (!spec->binary.ptx)
         return rt_fail(error, TILE_ERROR_UNSUPPORTED, "the cpu device has no PTX");
