@@ -240,7 +240,7 @@ typedef struct tile_kernel_info {
     uint32_t threads;            ///< per block
     uint32_t max_blocks_per_sm;  ///< resident at once; 1 on cpu
     uint32_t num_sms;            ///< of the device
-    double compile_ms;           ///< source to loaded function; 0 if it was cached
+    double compile_ms;           ///< source to loaded function, when it was compiled
 } tile_kernel_info;
 
 /// Compiles and loads the specialization that these arguments select, without launching it.
