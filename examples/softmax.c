@@ -12,12 +12,13 @@ static uint32_t next_power_of_2(uint32_t n) {
     return p;
 }
 
-/// 16 elements a thread; 32 in long rows whose length allows 16-byte accesses (others need more
-/// registers for addresses and masks). A thread that holds 64 elements needs more than the 64
-/// registers that it gets beside 31 other warps, so 16 warps are the most up to 32768 elements.
+/// 16 elements a thread for short rows. For long ones 32, which leaves room for two programs on a
+/// multiprocessor; 64 if the row's length forbids 16-byte accesses, whose addresses and masks would
+/// push a thread past the registers that two programs leave it. At most 16 warps up to 32768
+/// elements, since a thread beside 31 other warps has 64 registers.
 static uint32_t pick_warps(uint32_t block, bool is_wide) {
-    uint32_t warps = block / (32 * (is_wide && block >= 8192 ? 32 : 16));
-    uint32_t most = is_wide && block <= 32768 ? 16 : 32;
+    uint32_t each = block < 8192 ? 16 : is_wide ? 32 : 64, most = block > 32768 ? 32 : 16;
+    uint32_t warps = block / (32 * each);
     return warps < 1 ? 1 : warps > most ? most : warps;
 }
 
