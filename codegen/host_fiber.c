@@ -9,14 +9,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+// gcc says it by macros, clang by features.
+#if defined(__has_feature)
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define WITH_ASAN 1
 #else
 #define WITH_ASAN 0
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
 #include <sanitizer/tsan_interface.h>
 #define WITH_TSAN 1
 #else
@@ -128,8 +134,10 @@ static size_t page_bytes(void) {
     return n > 0 ? (size_t)n : 4096;
 }
 
+#if WITH_ASAN
 static inline void *stack_bottom(const host_fiber *f) { return f->mapping + page_bytes(); }
 static inline size_t stack_bytes(const host_fiber *f) { return f->mapping_bytes - page_bytes(); }
+#endif
 
 bool host_fiber_create(host_fiber *f, size_t least_bytes) {
     size_t page = page_bytes();
