@@ -100,47 +100,80 @@ static tile_status compile_and_load(tile_kernel *k, const rt_bound *bound,
     return status;
 }
 
+/// A new specialization in the kernel's list, to be compiled. NULL without memory.
+static rt_spec *add_spec(tile_kernel *k, const rt_bound *bound) {
+    rt_spec *s = calloc(1, sizeof *s);
+    uint8_t *key = malloc(bound->key_len);
+    if (!s || !key) {
+        free(s);
+        free(key);
+        return NULL;
+    }
+    memcpy(key, bound->key, bound->key_len);
+    s->key = key;
+    s->key_len = bound->key_len;
+    s->next = k->specs;
+    k->specs = s;
+    return s;
+}
+
+/// Takes back one that failed for a passing reason. Nobody else holds it: who waited for it looks
+/// through the list again.
+static void drop_spec(tile_kernel *k, rt_spec *s) {
+    rt_spec **at = &k->specs;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    tile_error_clear(&s->error);
+    free(s->key);
+    free(s);
+}
+
+/// Whether the next try must end in the same way. Memory and the driver may do better then.
+static bool is_final(tile_status status) {
+    return status == TILE_ERROR_COMPILE || status == TILE_ERROR_UNSUPPORTED;
+}
+
+/// Compiles a new specialization. Called with the kernel locked, and unlocks it meanwhile. *out is
+/// NULL after a failure that is not to be remembered, which is then in *error.
+static tile_status compile_new(tile_kernel *k, const rt_bound *bound,
+                               const tile_launch_options *options, rt_spec **out, tile_error *error) {
+    tile_device *d = k->module->device;
+    *out = NULL;
+    if (d->ops->is_capturing(d, options->stream ? options->stream->native : NULL))
+        return rt_fail(error, TILE_ERROR_NOT_READY,
+                       "kernel '%s' is not compiled for these arguments and a graph is being "
+                       "captured; call tile_warmup first", k->name);
+    rt_spec *s = add_spec(k, bound);
+    if (!s)
+        return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
+    pthread_mutex_unlock(&k->lock);
+    tile_error failure = {0};
+    tile_status status = compile_and_load(k, bound, options, s, &failure);
+    pthread_mutex_lock(&k->lock);
+    s->status = status;
+    s->error = failure;
+    s->state = status ? RT_SPEC_FAILED : RT_SPEC_READY;
+    pthread_cond_broadcast(&k->compiled);
+    if (!status || is_final(status)) {
+        *out = s;
+        return TILE_OK;
+    }
+    rt_fail_log(error, status, failure.log, "%s", failure.message);
+    drop_spec(k, s);
+    return status;
+}
+
 /// The specialization for a key not in the table: found, waited for, or compiled now.
 static tile_status get_spec_slow(tile_kernel *k, const rt_bound *bound, uint64_t hash,
                                  const tile_launch_options *options, const rt_spec **out,
                                  tile_error *error) {
-    tile_device *d = k->module->device;
     pthread_mutex_lock(&k->lock);
     rt_spec *s = find_spec(k, bound->key, bound->key_len);
-    tile_status status = TILE_OK;
-    if (!s) {
-        void *stream = options->stream ? options->stream->native : NULL;
-        if (d->ops->is_capturing(d, stream)) {
-            pthread_mutex_unlock(&k->lock);
-            return rt_fail(error, TILE_ERROR_NOT_READY,
-                           "kernel '%s' is not compiled for these arguments and a graph is being "
-                           "captured; call tile_warmup first", k->name);
-        }
-        s = calloc(1, sizeof *s);
-        uint8_t *key = malloc(bound->key_len);
-        if (!s || !key) {
-            free(s);
-            free(key);
-            pthread_mutex_unlock(&k->lock);
-            return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
-        }
-        memcpy(key, bound->key, bound->key_len);
-        s->key = key;
-        s->key_len = bound->key_len;
-        s->next = k->specs;
-        k->specs = s;
-        pthread_mutex_unlock(&k->lock);
-        tile_error local = {0};
-        status = compile_and_load(k, bound, options, s, &local);
-        pthread_mutex_lock(&k->lock);
-        s->status = status;
-        s->error = local;
-        s->state = status ? RT_SPEC_FAILED : RT_SPEC_READY;
-        pthread_cond_broadcast(&k->compiled);
-    }
-    if (s->state == RT_SPEC_FAILED)
+    tile_status status = s ? TILE_OK : compile_new(k, bound, options, &s, error);
+    if (s && s->state == RT_SPEC_FAILED)
         status = rt_fail_log(error, s->status, s->error.log, "%s", s->error.message);
-    else
+    else if (s)
         remember(k, hash, bound->key, bound->key_len, s);
     pthread_mutex_unlock(&k->lock);
     *out = s;

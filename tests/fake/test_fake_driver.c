@@ -218,6 +218,29 @@ static void test_failures(void) {
     tile_error_clear(&err);
 }
 
+/// A launch that failed because of the driver may work when it is tried again.
+static void test_second_try(void) {
+    session s = {0};
+    tile_error err = {0};
+    EXPECT(!tile_device_open("cuda:0", &s.dev, &err));
+    EXPECT(!tile_module_load_string(s.dev, "add.tile", source, sizeof source - 1, &s.mod, &err));
+    EXPECT(!tile_module_get_kernel(s.mod, NULL, &s.k, &err));
+    EXPECT(!tile_buffer_create(s.dev, 4096, &s.x, &err));
+    EXPECT(!tile_buffer_create(s.dev, 4096, &s.y, &err));
+    for (int n = 2; n <= 8; n++) { // up to the questions about the loaded kernel
+        fake->fail_at = fake->calls + n;
+        EXPECT(launch(&s, 1000, &err) != TILE_OK && err.message[0]);
+        fake->fail_at = 0;
+    }
+    EXPECT(!launch(&s, 1000, &err));
+    tile_buffer_destroy(s.x);
+    tile_buffer_destroy(s.y);
+    tile_module_destroy(s.mod);
+    tile_device_close(s.dev);
+    EXPECT(fake->buffers == 0 && fake->libraries == 0);
+    tile_error_clear(&err);
+}
+
 /// Runs the check in a child process with a driver that cannot be used.
 static void test_unusable(const char *variable, const char *value, const char *expected) {
     pid_t pid = fork();
@@ -255,6 +278,7 @@ int main(int argc, char **argv) {
     test_variants();
     test_threads();
     test_failures();
+    test_second_try();
     printf("%ld checks, %ld failed\n", checks, failures);
     return failures != 0;
 }
