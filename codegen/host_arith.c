@@ -63,8 +63,8 @@ LLVMValueRef host_emit_float_to_int(emitter *e, dtype from, dtype to, LLVMValueR
     const char *name = dtype_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
     unsigned bits = dtype_bits(to) < 16 ? 16 : dtype_bits(to);
     LLVMTypeRef types[2] = {emit_int_like(e, bits, x), LLVMTypeOf(x)};
-    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(e->module, LLVMLookupIntrinsicID(name, strlen(name)),
-                                                  types, 2);
+    LLVMValueRef fn =
+        LLVMGetIntrinsicDeclaration(e->module, LLVMLookupIntrinsicID(name, strlen(name)), types, 2);
     LLVMValueRef v = LLVMBuildCall2(e->b, LLVMGlobalGetValueType(fn), fn, &x, 1, "");
     return dtype_bits(to) < bits ? LLVMBuildTrunc(e->b, v, type_like(e, to, x), "") : v;
 }

@@ -28,9 +28,9 @@ typedef struct launch {
     const host_kernel *kernel;
     const host_allocation **roots; ///< by argument: the allocation it points into, or NULL
     uint64_t num_programs;
-    uint64_t next; ///< program to start, atomic
-    int failed;    ///< atomic
-    double deadline; ///< on the monotonic clock; 0: none
+    uint64_t next;        ///< program to start, atomic
+    int failed;           ///< atomic
+    double deadline;      ///< on the monotonic clock; 0: none
     pthread_mutex_t lock; ///< guards what follows
     host_status status;
     host_error *error;
@@ -81,8 +81,9 @@ static void report(host_warp *w, host_status status, uint32_t site_index, int la
             snprintf(where, sizeof(where), "%s:%u:%u: ", site->file, site->line, site->column);
         if (lane >= 0)
             snprintf(thread, sizeof(thread), ", warp %d, lane %d", w->warp_id, lane);
-        snprintf(l->error->message, sizeof(l->error->message), "%serror: %s: program (%d, %d, %d)%s",
-                 where, text, w->program_id[0], w->program_id[1], w->program_id[2], thread);
+        snprintf(l->error->message, sizeof(l->error->message),
+                 "%serror: %s: program (%d, %d, %d)%s", where, text, w->program_id[0],
+                 w->program_id[1], w->program_id[2], thread);
         l->status = status;
     }
     pthread_mutex_unlock(&l->lock);
@@ -125,8 +126,8 @@ void host_assert(host_warp *w, uint32_t site_index, uint32_t bad) {
     int lane = site->vec ? __builtin_ctz(bad) : -1;
     if (site->kind == HOST_SITE_HINT)
         host_fail(w, HOST_ASSERTION, site_index, lane, "%s does not hold", site->text);
-    host_fail(w, HOST_ASSERTION, site_index, lane, "assertion failed%s%s",
-              *site->text ? ": " : "", site->text);
+    host_fail(w, HOST_ASSERTION, site_index, lane, "assertion failed%s%s", *site->text ? ": " : "",
+              site->text);
 }
 
 // ---------------------------------------------------------------------------- one program
@@ -208,9 +209,12 @@ static void run_program(host_worker *k, uint64_t index) {
 static uint64_t program_at(const launch *l, uint64_t i) {
     const uint64_t stride = UINT64_C(4294967291);
     switch (l->run->order) {
-    case HOST_ORDER_FORWARD: return i;
-    case HOST_ORDER_REVERSE: return l->num_programs - 1 - i;
-    case HOST_ORDER_RANDOM: break;
+    case HOST_ORDER_FORWARD:
+        return i;
+    case HOST_ORDER_REVERSE:
+        return l->num_programs - 1 - i;
+    case HOST_ORDER_RANDOM:
+        break;
     }
     uint64_t n = l->num_programs;
     if (n % stride == 0)

@@ -29,15 +29,15 @@ typedef struct host_run {
     uint32_t num_allocations;
     host_order order;
     uint64_t seed;
-    unsigned threads;     ///< 0: one per processor
-    double timeout_s;     ///< 0: no limit
+    unsigned threads; ///< 0: one per processor
+    double timeout_s; ///< 0: no limit
 } host_run;
 
 typedef enum host_status {
     HOST_OK,
-    HOST_OUT_OF_BOUNDS,   ///< an access outside every allocation, or outside its argument's
-    HOST_ASSERTION,       ///< device assert, or a hint that did not hold
-    HOST_DEADLOCK,        ///< a barrier that not all warps reach
+    HOST_OUT_OF_BOUNDS, ///< an access outside every allocation, or outside its argument's
+    HOST_ASSERTION,     ///< device assert, or a hint that did not hold
+    HOST_DEADLOCK,      ///< a barrier that not all warps reach
     HOST_TIMEOUT,
     HOST_OUT_OF_MEMORY,
 } host_status;

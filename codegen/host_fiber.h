@@ -14,7 +14,7 @@ typedef struct host_fiber {
     void *stack_pointer; ///< where it stopped; valid while it does not run
     char *mapping;       ///< guard page, then the stack
     size_t mapping_bytes;
-    void *sanitizer;     ///< AddressSanitizer's fake stack, or ThreadSanitizer's fiber
+    void *sanitizer; ///< AddressSanitizer's fake stack, or ThreadSanitizer's fiber
     unsigned valgrind_id;
 } host_fiber;
 

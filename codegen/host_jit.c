@@ -105,15 +105,26 @@ typedef struct host_symbol {
     uintptr_t address;
 } host_symbol;
 
-#define SYMBOL(fn) {#fn, (uintptr_t)fn}
+#define SYMBOL(fn)                                                                                 \
+    { #fn, (uintptr_t)fn }
 
 static const host_symbol symbols[] = {
 #define X(fn, signature) SYMBOL(fn),
     HOST_RUNTIME(X)
 #undef X
     // What LLVM may call by itself.
-    SYMBOL(memcpy), SYMBOL(memmove), SYMBOL(memset), SYMBOL(fma), SYMBOL(fmaf), SYMBOL(floor),
-    SYMBOL(floorf), SYMBOL(ceil), SYMBOL(ceilf), SYMBOL(trunc), SYMBOL(truncf), SYMBOL(sqrt),
+    SYMBOL(memcpy),
+    SYMBOL(memmove),
+    SYMBOL(memset),
+    SYMBOL(fma),
+    SYMBOL(fmaf),
+    SYMBOL(floor),
+    SYMBOL(floorf),
+    SYMBOL(ceil),
+    SYMBOL(ceilf),
+    SYMBOL(trunc),
+    SYMBOL(truncf),
+    SYMBOL(sqrt),
     SYMBOL(sqrtf),
 };
 
@@ -186,7 +197,8 @@ static bool keep_sites(cg_host_code *code, const host_module_state *state) {
     const host_site *from = state->sites.data;
     size_t bytes = 1;
     for (uint32_t i = 0; i < n; i++)
-        bytes += string_bytes(from[i].file) + string_bytes(from[i].name) + string_bytes(from[i].text);
+        bytes +=
+            string_bytes(from[i].file) + string_bytes(from[i].name) + string_bytes(from[i].text);
     code->sites = calloc(n + 1, sizeof(*code->sites));
     code->strings = malloc(bytes);
     if (!code->sites || !code->strings)

@@ -24,10 +24,12 @@ typedef struct math_row {
 } math_row;
 
 static const math_row math_rows[IR_OPCODE_COUNT] = {
-    [OP_EXP] = {expf, exp},     [OP_EXP2] = {exp2f, exp2},        [OP_LOG] = {logf, log},
-    [OP_LOG2] = {log2f, log2},  [OP_SIN] = {sinf, sin},           [OP_COS] = {cosf, cos},
-    [OP_SQRT] = {sqrtf, sqrt},  [OP_RSQRT] = {rsqrt_f32, rsqrt_f64}, [OP_ERF] = {erff, erf},
-    [OP_TANH] = {tanhf, tanh},  [OP_FLOOR] = {floorf, floor},     [OP_CEIL] = {ceilf, ceil},
+    [OP_EXP] = {expf, exp},       [OP_EXP2] = {exp2f, exp2},
+    [OP_LOG] = {logf, log},       [OP_LOG2] = {log2f, log2},
+    [OP_SIN] = {sinf, sin},       [OP_COS] = {cosf, cos},
+    [OP_SQRT] = {sqrtf, sqrt},    [OP_RSQRT] = {rsqrt_f32, rsqrt_f64},
+    [OP_ERF] = {erff, erf},       [OP_TANH] = {tanhf, tanh},
+    [OP_FLOOR] = {floorf, floor}, [OP_CEIL] = {ceilf, ceil},
     [OP_ABS] = {fabsf, fabs},
 };
 
@@ -119,7 +121,7 @@ static uint32_t float_to_bfloat(uint32_t f) {
 
 /// The loop over lanes for one pair of types whose conversion is on 32-bit patterns.
 #define CONVERT_LOOP(name, from_type, to_type, fn)                                                 \
-    VECTORIZED static void name(uint32_t count, const void *values, void *out) {                  \
+    VECTORIZED static void name(uint32_t count, const void *values, void *out) {                   \
         const from_type *x = values;                                                               \
         to_type *y = out;                                                                          \
         for (uint32_t i = 0; i < count; i++)                                                       \
@@ -133,19 +135,31 @@ CONVERT_LOOP(convert_float_to_bfloat, uint32_t, uint16_t, float_to_bfloat)
 
 static uint64_t load_bits(const void *values, uint32_t i, unsigned bytes) {
     switch (bytes) {
-    case 1: return ((const uint8_t *)values)[i];
-    case 2: return ((const uint16_t *)values)[i];
-    case 4: return ((const uint32_t *)values)[i];
-    default: return ((const uint64_t *)values)[i];
+    case 1:
+        return ((const uint8_t *)values)[i];
+    case 2:
+        return ((const uint16_t *)values)[i];
+    case 4:
+        return ((const uint32_t *)values)[i];
+    default:
+        return ((const uint64_t *)values)[i];
     }
 }
 
 static void store_bits(void *out, uint32_t i, unsigned bytes, uint64_t bits) {
     switch (bytes) {
-    case 1: ((uint8_t *)out)[i] = (uint8_t)bits; break;
-    case 2: ((uint16_t *)out)[i] = (uint16_t)bits; break;
-    case 4: ((uint32_t *)out)[i] = (uint32_t)bits; break;
-    default: ((uint64_t *)out)[i] = bits; break;
+    case 1:
+        ((uint8_t *)out)[i] = (uint8_t)bits;
+        break;
+    case 2:
+        ((uint16_t *)out)[i] = (uint16_t)bits;
+        break;
+    case 4:
+        ((uint32_t *)out)[i] = (uint32_t)bits;
+        break;
+    default:
+        ((uint64_t *)out)[i] = bits;
+        break;
     }
 }
 

@@ -159,10 +159,18 @@ void host_load(host_warp *w, uint32_t site_index, uint64_t base, const void *pla
         check_lanes(w, site_index, pointers, mask);
     }
     switch (bytes) {
-    case 1: load_uint8_t(pointers, values, mask, vec); break;
-    case 2: load_uint16_t(pointers, values, mask, vec); break;
-    case 4: load_uint32_t(pointers, values, mask, vec); break;
-    default: load_uint64_t(pointers, values, mask, vec); break;
+    case 1:
+        load_uint8_t(pointers, values, mask, vec);
+        break;
+    case 2:
+        load_uint16_t(pointers, values, mask, vec);
+        break;
+    case 4:
+        load_uint32_t(pointers, values, mask, vec);
+        break;
+    default:
+        load_uint64_t(pointers, values, mask, vec);
+        break;
     }
 }
 
@@ -181,10 +189,18 @@ void host_store(host_warp *w, uint32_t site_index, uint64_t base, const void *pl
         check_lanes(w, site_index, pointers, mask);
     }
     switch (bytes) {
-    case 1: store_uint8_t(pointers, values, mask, vec); break;
-    case 2: store_uint16_t(pointers, values, mask, vec); break;
-    case 4: store_uint32_t(pointers, values, mask, vec); break;
-    default: store_uint64_t(pointers, values, mask, vec); break;
+    case 1:
+        store_uint8_t(pointers, values, mask, vec);
+        break;
+    case 2:
+        store_uint16_t(pointers, values, mask, vec);
+        break;
+    case 4:
+        store_uint32_t(pointers, values, mask, vec);
+        break;
+    default:
+        store_uint64_t(pointers, values, mask, vec);
+        break;
     }
 }
 
@@ -194,10 +210,14 @@ uint64_t host_load_scalar(host_warp *w, uint32_t site, uint64_t pointer, uint32_
     check_access(w, site, pointer, -1);
     const void *p = (const void *)(uintptr_t)pointer;
     switch (dtype_bytes(w->sites[site].elem)) {
-    case 1: return __atomic_load_n((const uint8_t *)p, __ATOMIC_RELAXED);
-    case 2: return __atomic_load_n((const uint16_t *)p, __ATOMIC_RELAXED);
-    case 4: return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
-    default: return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED);
+    case 1:
+        return __atomic_load_n((const uint8_t *)p, __ATOMIC_RELAXED);
+    case 2:
+        return __atomic_load_n((const uint16_t *)p, __ATOMIC_RELAXED);
+    case 4:
+        return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
+    default:
+        return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED);
     }
 }
 
@@ -208,10 +228,18 @@ void host_store_scalar(host_warp *w, uint32_t site, uint64_t pointer, uint64_t b
     check_access(w, site, pointer, -1);
     void *p = (void *)(uintptr_t)pointer;
     switch (dtype_bytes(w->sites[site].elem)) {
-    case 1: __atomic_store_n((uint8_t *)p, (uint8_t)bits, __ATOMIC_RELAXED); break;
-    case 2: __atomic_store_n((uint16_t *)p, (uint16_t)bits, __ATOMIC_RELAXED); break;
-    case 4: __atomic_store_n((uint32_t *)p, (uint32_t)bits, __ATOMIC_RELAXED); break;
-    default: __atomic_store_n((uint64_t *)p, bits, __ATOMIC_RELAXED); break;
+    case 1:
+        __atomic_store_n((uint8_t *)p, (uint8_t)bits, __ATOMIC_RELAXED);
+        break;
+    case 2:
+        __atomic_store_n((uint16_t *)p, (uint16_t)bits, __ATOMIC_RELAXED);
+        break;
+    case 4:
+        __atomic_store_n((uint32_t *)p, (uint32_t)bits, __ATOMIC_RELAXED);
+        break;
+    default:
+        __atomic_store_n((uint64_t *)p, bits, __ATOMIC_RELAXED);
+        break;
     }
 }
 
@@ -222,10 +250,14 @@ void host_store_scalar(host_warp *w, uint32_t site, uint64_t pointer, uint64_t b
 static uint64_t combine_float(host_atomic_kind kind, dtype t, uint64_t old, uint64_t value) {
     double a = dtype_bits_to_float(t, old), b = dtype_bits_to_float(t, value);
     switch (kind) {
-    case HOST_ATOMIC_ADD: return dtype_float_to_bits(t, a + b);
-    case HOST_ATOMIC_MAX: return isnan(a) || b > a ? value : old;
-    case HOST_ATOMIC_MIN: return isnan(a) || b < a ? value : old;
-    default: return value;
+    case HOST_ATOMIC_ADD:
+        return dtype_float_to_bits(t, a + b);
+    case HOST_ATOMIC_MAX:
+        return isnan(a) || b > a ? value : old;
+    case HOST_ATOMIC_MIN:
+        return isnan(a) || b < a ? value : old;
+    default:
+        return value;
     }
 }
 
@@ -233,22 +265,31 @@ static uint64_t combine_int(host_atomic_kind kind, dtype t, uint64_t old, uint64
     int64_t a = dtype_wrap_int(t, (int64_t)old), b = dtype_wrap_int(t, (int64_t)value);
     bool less = dtype_is_signed(t) ? a < b : (uint64_t)a < (uint64_t)b;
     switch (kind) {
-    case HOST_ATOMIC_ADD: return old + value;
-    case HOST_ATOMIC_MAX: return less ? value : old;
-    case HOST_ATOMIC_MIN: return less ? old : value;
-    default: return value;
+    case HOST_ATOMIC_ADD:
+        return old + value;
+    case HOST_ATOMIC_MAX:
+        return less ? value : old;
+    case HOST_ATOMIC_MIN:
+        return less ? old : value;
+    default:
+        return value;
     }
 }
 
 static uint64_t combine(host_atomic_kind kind, dtype t, uint64_t old, uint64_t value) {
     switch (kind) {
-    case HOST_ATOMIC_AND: return old & value;
-    case HOST_ATOMIC_OR: return old | value;
-    case HOST_ATOMIC_XOR: return old ^ value;
+    case HOST_ATOMIC_AND:
+        return old & value;
+    case HOST_ATOMIC_OR:
+        return old | value;
+    case HOST_ATOMIC_XOR:
+        return old ^ value;
     case HOST_ATOMIC_XCHG:
-    case HOST_ATOMIC_CAS: return value;
-    default: return dtype_is_float(t) ? combine_float(kind, t, old, value)
-                                      : combine_int(kind, t, old, value);
+    case HOST_ATOMIC_CAS:
+        return value;
+    default:
+        return dtype_is_float(t) ? combine_float(kind, t, old, value)
+                                 : combine_int(kind, t, old, value);
     }
 }
 
@@ -274,10 +315,14 @@ static uint64_t atomic_one(const host_site *site, uint64_t pointer, uint64_t com
                            uint64_t value) {
     void *p = (void *)(uintptr_t)pointer;
     switch (dtype_bytes(site->elem)) {
-    case 1: return atomic_uint8_t(p, site, compare, value);
-    case 2: return atomic_uint16_t(p, site, compare, value);
-    case 4: return atomic_uint32_t(p, site, compare, value);
-    default: return atomic_uint64_t(p, site, compare, value);
+    case 1:
+        return atomic_uint8_t(p, site, compare, value);
+    case 2:
+        return atomic_uint16_t(p, site, compare, value);
+    case 4:
+        return atomic_uint32_t(p, site, compare, value);
+    default:
+        return atomic_uint64_t(p, site, compare, value);
     }
 }
 

@@ -51,14 +51,14 @@ typedef struct host_site {
     const char *file; ///< NULL: no position is known
     uint32_t line, column;
     host_site_kind kind;
-    dtype elem;          ///< of the access or of the printed value
-    uint8_t vec;         ///< consecutive elements per lane; 0: of a scalar condition
+    dtype elem;  ///< of the access or of the printed value
+    uint8_t vec; ///< consecutive elements per lane; 0: of a scalar condition
     host_atomic_kind atomic;
     host_addressing addressing;
-    int root;            ///< parameter the pointer derives from, or -1
-    const char *name;    ///< that parameter's name, may be NULL
-    const char *text;    ///< of an assertion, a hint, or the prefix of a print
-    uint8_t rank;        ///< of a printed tile
+    int root;         ///< parameter the pointer derives from, or -1
+    const char *name; ///< that parameter's name, may be NULL
+    const char *text; ///< of an assertion, a hint, or the prefix of a print
+    uint8_t rank;     ///< of a printed tile
     uint32_t shape[IR_MAX_RANK];
 } host_site;
 
@@ -81,7 +81,12 @@ struct cg_host_code {
     void *jit;     ///< the machine code's owner
 };
 
-typedef enum host_warp_state { WARP_READY, WARP_AT_BARRIER, WARP_DONE, WARP_STOPPED } host_warp_state;
+typedef enum host_warp_state {
+    WARP_READY,
+    WARP_AT_BARRIER,
+    WARP_DONE,
+    WARP_STOPPED
+} host_warp_state;
 
 typedef struct host_worker host_worker;
 

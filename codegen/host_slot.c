@@ -64,8 +64,8 @@ static void position_before(emitter *e, LLVMValueRef next, LLVMBasicBlockRef blo
 LLVMValueRef host_slot_new(emitter *e, unsigned bytes) {
     host_module_state *s = host_state(e);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b), entry = LLVMGetEntryBasicBlock(e->fn);
-    LLVMValueRef next = s->last_alloca ? LLVMGetNextInstruction(s->last_alloca)
-                                       : LLVMGetFirstInstruction(entry);
+    LLVMValueRef next =
+        s->last_alloca ? LLVMGetNextInstruction(s->last_alloca) : LLVMGetFirstInstruction(entry);
     position_before(e, next, entry);
     LLVMTypeRef type = LLVMArrayType2(LLVMInt8TypeInContext(e->llvm), bytes);
     s->last_alloca = LLVMBuildAlloca(e->b, type, "slot");
@@ -144,7 +144,8 @@ static void reload_operand(emitter *e, LLVMValueRef user, unsigned i, uint32_t c
     if (row->calls != calls) {
         LLVMPositionBuilderBefore(e->b, user);
         row->fresh = LLVMBuildLoad2(e->b, LLVMTypeOf(v), row->address, "");
-        LLVMSetAlignment(row->fresh, LLVMIsAGetElementPtrInst(row->address) ? REGISTER_ALIGN : SLOT_ALIGN);
+        LLVMSetAlignment(row->fresh,
+                         LLVMIsAGetElementPtrInst(row->address) ? REGISTER_ALIGN : SLOT_ALIGN);
         row->calls = calls;
     }
     LLVMSetOperand(user, i, row->fresh);

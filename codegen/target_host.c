@@ -10,10 +10,14 @@
 
 LLVMTypeRef host_value_type(emitter *e, dtype t) {
     switch (t) {
-    case DT_FP32: return LLVMFloatTypeInContext(e->llvm);
-    case DT_FP64: return LLVMDoubleTypeInContext(e->llvm);
-    case DT_PTR: return LLVMPointerTypeInContext(e->llvm, 0);
-    default: return LLVMIntTypeInContext(e->llvm, dtype_bits(t)); // small floats are their bits
+    case DT_FP32:
+        return LLVMFloatTypeInContext(e->llvm);
+    case DT_FP64:
+        return LLVMDoubleTypeInContext(e->llvm);
+    case DT_PTR:
+        return LLVMPointerTypeInContext(e->llvm, 0);
+    default:
+        return LLVMIntTypeInContext(e->llvm, dtype_bits(t)); // small floats are their bits
     }
 }
 
@@ -25,16 +29,21 @@ sv host_entry_symbol(arena *a, sv name) { return sv_format(a, "tile.%" SV_FMT, S
 
 static LLVMTypeRef type_of_letter(emitter *e, char letter) {
     switch (letter) {
-    case 'p': return LLVMPointerTypeInContext(e->llvm, 0);
-    case 'i': return LLVMInt32TypeInContext(e->llvm);
-    case 'l': return LLVMInt64TypeInContext(e->llvm);
-    default: return LLVMVoidTypeInContext(e->llvm);
+    case 'p':
+        return LLVMPointerTypeInContext(e->llvm, 0);
+    case 'i':
+        return LLVMInt32TypeInContext(e->llvm);
+    case 'l':
+        return LLVMInt64TypeInContext(e->llvm);
+    default:
+        return LLVMVoidTypeInContext(e->llvm);
     }
 }
 
 static void add_attribute(emitter *e, LLVMValueRef fn, const char *name) {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(e->llvm, kind, 0));
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
+                            LLVMCreateEnumAttribute(e->llvm, kind, 0));
 }
 
 static LLVMValueRef declare_runtime(emitter *e, const char *name) {
@@ -97,9 +106,8 @@ static LLVMValueRef mask_bits(emitter *e, LLVMValueRef mask) {
 
 static bool same_site(const host_site *a, const host_site *b) {
     return a->file == b->file && a->line == b->line && a->column == b->column &&
-           a->kind == b->kind && a->elem == b->elem && a->vec == b->vec &&
-           a->atomic == b->atomic && a->addressing == b->addressing && a->root == b->root &&
-           a->text == b->text;
+           a->kind == b->kind && a->elem == b->elem && a->vec == b->vec && a->atomic == b->atomic &&
+           a->addressing == b->addressing && a->root == b->root && a->text == b->text;
 }
 
 /// The index of a site, as an argument. The registers of one op follow each other and share it.
@@ -136,8 +144,8 @@ static LLVMValueRef add_access(emitter *e, const cg_access *a, host_site_kind ki
 static LLVMValueRef splat(emitter *e, LLVMValueRef scalar) {
     LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm);
     LLVMTypeRef vector = LLVMVectorType(LLVMTypeOf(scalar), HOST_LANES);
-    LLVMValueRef one = LLVMBuildInsertElement(e->b, LLVMGetPoison(vector), scalar,
-                                              LLVMConstNull(i32), "");
+    LLVMValueRef one =
+        LLVMBuildInsertElement(e->b, LLVMGetPoison(vector), scalar, LLVMConstNull(i32), "");
     LLVMValueRef zeros = LLVMConstNull(LLVMVectorType(i32, HOST_LANES));
     return LLVMBuildShuffleVector(e->b, one, LLVMGetPoison(vector), zeros, "");
 }
@@ -151,7 +159,9 @@ static LLVMValueRef uniform(emitter *e, LLVMValueRef lanes) {
 static LLVMValueRef lane_id(emitter *e) { return host_state(e)->lane_id; }
 static LLVMValueRef warp_id(emitter *e) { return host_state(e)->warp_id; }
 static LLVMValueRef cta_rank(emitter *e) { return host_state(e)->cta_rank; }
-static LLVMValueRef program_id(emitter *e, unsigned axis) { return host_state(e)->program_id[axis]; }
+static LLVMValueRef program_id(emitter *e, unsigned axis) {
+    return host_state(e)->program_id[axis];
+}
 static LLVMValueRef num_programs(emitter *e, unsigned axis) {
     return host_state(e)->num_programs[axis];
 }
@@ -313,10 +323,11 @@ static void load(emitter *e, const cg_access *a, LLVMValueRef const *other, LLVM
     LLVMTypeRef type = LLVMVectorType(host_value_type(e, a->elem), HOST_LANES);
     lane_places at = find_places(e, a->ptr, bytes);
     LLVMValueRef site = add_access(e, a, HOST_SITE_LOAD, HOST_ATOMIC_ADD, at.addressing);
-    LLVMValueRef common = common_other(a, other), slot = host_slot_new(e, a->vec * HOST_LANES * bytes);
-    LLVMValueRef fill = common ? host_slot_of(e, common)
-                               : LLVMConstNull(LLVMPointerTypeInContext(e->llvm, 0));
-    LLVMValueRef args[] = {host_state(e)->warp, site, at.base, at.places, fill, slot,
+    LLVMValueRef common = common_other(a, other),
+                 slot = host_slot_new(e, a->vec * HOST_LANES * bytes);
+    LLVMValueRef fill =
+        common ? host_slot_of(e, common) : LLVMConstNull(LLVMPointerTypeInContext(e->llvm, 0));
+    LLVMValueRef args[] = {host_state(e)->warp,  site, at.base, at.places, fill, slot,
                            mask_bits(e, a->mask)};
     host_call(e, "host_load", args, 7);
     for (unsigned k = 0; k < a->vec; k++) {
@@ -354,8 +365,9 @@ static void store(emitter *e, const cg_access *a, LLVMValueRef const *values) {
     unsigned bytes = dtype_bytes(a->elem);
     lane_places at = find_places(e, a->ptr, bytes);
     LLVMValueRef site = add_access(e, a, HOST_SITE_STORE, HOST_ATOMIC_ADD, at.addressing);
-    LLVMValueRef args[] = {host_state(e)->warp, site, at.base, at.places,
-                           put_group(e, values, a->vec, bytes), mask_bits(e, a->mask)};
+    LLVMValueRef args[] = {
+        host_state(e)->warp,  site, at.base, at.places, put_group(e, values, a->vec, bytes),
+        mask_bits(e, a->mask)};
     host_call(e, "host_store", args, 6);
 }
 
@@ -364,8 +376,12 @@ static LLVMValueRef atomic(emitter *e, const cg_access *a, host_atomic_kind kind
     LLVMValueRef warp = host_state(e)->warp;
     if (a->uniform) {
         LLVMValueRef site = add_access(e, a, HOST_SITE_ATOMIC, kind, HOST_ADDRESSES);
-        LLVMValueRef args[] = {warp, site, element_address(e, a, 0), bits_from_value(e, cmp),
-                               bits_from_value(e, value), active_bit(e, a->mask)};
+        LLVMValueRef args[] = {warp,
+                               site,
+                               element_address(e, a, 0),
+                               bits_from_value(e, cmp),
+                               bits_from_value(e, value),
+                               active_bit(e, a->mask)};
         LLVMValueRef bits = host_call(e, "host_atomic_scalar", args, 6);
         return value_from_bits(e, bits, host_value_type(e, a->elem));
     }
@@ -373,8 +389,14 @@ static LLVMValueRef atomic(emitter *e, const cg_access *a, host_atomic_kind kind
     lane_places at = find_places(e, a->ptr, bytes);
     LLVMValueRef site = add_access(e, a, HOST_SITE_ATOMIC, kind, at.addressing);
     LLVMValueRef old = host_slot_new(e, HOST_LANES * bytes);
-    LLVMValueRef args[] = {warp, site, at.base, at.places, host_slot_of(e, cmp),
-                           host_slot_of(e, value), old, mask_bits(e, a->mask)};
+    LLVMValueRef args[] = {warp,
+                           site,
+                           at.base,
+                           at.places,
+                           host_slot_of(e, cmp),
+                           host_slot_of(e, value),
+                           old,
+                           mask_bits(e, a->mask)};
     host_call(e, "host_atomic", args, 8);
     return host_slot_load(e, old, 0, LLVMTypeOf(value));
 }
@@ -385,8 +407,8 @@ static LLVMValueRef atomic_rmw(emitter *e, const cg_access *a, sv kind, LLVMValu
         const char *name;
         host_atomic_kind kind;
     } kinds[] = {
-        {"add", HOST_ATOMIC_ADD}, {"fadd", HOST_ATOMIC_ADD}, {"max", HOST_ATOMIC_MAX},
-        {"min", HOST_ATOMIC_MIN}, {"and", HOST_ATOMIC_AND},  {"or", HOST_ATOMIC_OR},
+        {"add", HOST_ATOMIC_ADD}, {"fadd", HOST_ATOMIC_ADD},  {"max", HOST_ATOMIC_MAX},
+        {"min", HOST_ATOMIC_MIN}, {"and", HOST_ATOMIC_AND},   {"or", HOST_ATOMIC_OR},
         {"xor", HOST_ATOMIC_XOR}, {"xchg", HOST_ATOMIC_XCHG},
     };
     (void)sem, (void)scope; // all are sequentially consistent here
@@ -418,9 +440,12 @@ static LLVMValueRef shuffle_xor(emitter *e, LLVMValueRef v, unsigned lane_mask) 
 
 unsigned host_type_bytes(LLVMTypeRef elem) {
     switch (LLVMGetTypeKind(elem)) {
-    case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(elem) / 8;
-    case LLVMFloatTypeKind: return 4;
-    default: return 8;
+    case LLVMIntegerTypeKind:
+        return LLVMGetIntTypeWidth(elem) / 8;
+    case LLVMFloatTypeKind:
+        return 4;
+    default:
+        return 8;
     }
 }
 
@@ -452,9 +477,12 @@ static void back_edge(emitter *e, src_range loop) {
 static void smem_store(emitter *e, LLVMValueRef offset, LLVMValueRef const *values, unsigned vec,
                        LLVMValueRef pred) {
     unsigned bytes = host_type_bytes(LLVMGetElementType(LLVMTypeOf(values[0])));
-    LLVMValueRef args[] = {host_state(e)->warp,    host_u32(e, bytes),
-                           host_u32(e, vec),       host_slot_of(e, offset),
-                           put_group(e, values, vec, bytes), mask_bits(e, pred)};
+    LLVMValueRef args[] = {host_state(e)->warp,
+                           host_u32(e, bytes),
+                           host_u32(e, vec),
+                           host_slot_of(e, offset),
+                           put_group(e, values, vec, bytes),
+                           mask_bits(e, pred)};
     host_call(e, "host_shared_store", args, 6);
 }
 

@@ -61,7 +61,8 @@ static void test_float_to_half(void **state) {
             uint64_t want = dtype_float_to_bits(small[k], v);
             expect_same_float(small[k], convert(DT_FP32, small[k], false, f), want);
             double down = as_double(small[k], convert(DT_FP32, small[k], true, f));
-            assert_true(isnan(v) ? isnan(down) : fabs(down) <= fabs(v) && (down == 0 || down * v > 0));
+            assert_true(isnan(v) ? isnan(down)
+                                 : fabs(down) <= fabs(v) && (down == 0 || down * v > 0));
         }
 }
 
@@ -72,7 +73,7 @@ static void test_int_to_small_float(void **state) {
     int64_t tie = (INT64_C(1) << 60) + (INT64_C(1) << 52);
     assert_int_equal(convert(DT_I64, DT_BF16, false, (uint64_t)tie), 0x5d80);
     assert_int_equal(convert(DT_I64, DT_BF16, false, (uint64_t)(tie + 1)), 0x5d81);
-    assert_int_equal(convert(DT_I64, DT_BF16, false, (uint64_t)-(tie + 1)), 0xdd81);
+    assert_int_equal(convert(DT_I64, DT_BF16, false, -(uint64_t)(tie + 1)), 0xdd81);
     assert_int_equal(convert(DT_U64, DT_BF16, false, UINT64_MAX), 0x5f80);
     assert_int_equal(convert(DT_I32, DT_FP16, false, 65519), 0x7bff);
     assert_int_equal(convert(DT_I32, DT_FP16, false, 65520), 0x7c00);
@@ -91,12 +92,18 @@ static void test_float_to_int(void **state) {
         double value;
         uint64_t want;
     } rows[] = {
-        {DT_FP32, DT_I64, NAN, UINT64_C(1) << 63}, {DT_FP64, DT_I32, NAN, 0x80000000},
-        {DT_FP64, DT_I16, NAN, 0x8000},            {DT_FP64, DT_I8, NAN, 0},
-        {DT_FP64, DT_I8, 128.0, 0x80},             {DT_FP64, DT_U8, 65504.0, 224},
-        {DT_FP64, DT_U8, -1.0, 0},                 {DT_FP64, DT_I32, -2.5, (uint32_t)-2},
-        {DT_FP64, DT_I32, 1e10, 0x7fffffff},       {DT_FP64, DT_I64, -1e30, UINT64_C(1) << 63},
-        {DT_FP64, DT_U64, 1e30, UINT64_MAX},       {DT_FP64, DT_U64, 0x1p63, UINT64_C(1) << 63},
+        {DT_FP32, DT_I64, NAN, UINT64_C(1) << 63},
+        {DT_FP64, DT_I32, NAN, 0x80000000},
+        {DT_FP64, DT_I16, NAN, 0x8000},
+        {DT_FP64, DT_I8, NAN, 0},
+        {DT_FP64, DT_I8, 128.0, 0x80},
+        {DT_FP64, DT_U8, 65504.0, 224},
+        {DT_FP64, DT_U8, -1.0, 0},
+        {DT_FP64, DT_I32, -2.5, (uint32_t)-2},
+        {DT_FP64, DT_I32, 1e10, 0x7fffffff},
+        {DT_FP64, DT_I64, -1e30, UINT64_C(1) << 63},
+        {DT_FP64, DT_U64, 1e30, UINT64_MAX},
+        {DT_FP64, DT_U64, 0x1p63, UINT64_C(1) << 63},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint64_t x = dtype_float_to_bits(rows[i].from, rows[i].value);
@@ -151,18 +158,42 @@ static void test_fibers(void **state) {
 enum { X = 0, Y = 1, SITE_LOOP = 2, SITE_BARRIER = 3, SITE_WIDE = 4, SITE_PRINT = 5, SITE_ADD = 6 };
 
 static host_site sites[] = {
-    [X] = {.file = "k.tile", .line = 7, .column = 5, .kind = HOST_SITE_STORE, .elem = DT_I32,
-           .vec = 1, .addressing = HOST_SIGNED_OFFSETS, .root = 0, .name = "x"},
-    [Y] = {.file = "k.tile", .line = 8, .column = 9, .kind = HOST_SITE_LOAD, .elem = DT_I32,
-           .vec = 2, .addressing = HOST_UNSIGNED_OFFSETS, .root = 1, .name = "y"},
+    [X] = {.file = "k.tile",
+           .line = 7,
+           .column = 5,
+           .kind = HOST_SITE_STORE,
+           .elem = DT_I32,
+           .vec = 1,
+           .addressing = HOST_SIGNED_OFFSETS,
+           .root = 0,
+           .name = "x"},
+    [Y] = {.file = "k.tile",
+           .line = 8,
+           .column = 9,
+           .kind = HOST_SITE_LOAD,
+           .elem = DT_I32,
+           .vec = 2,
+           .addressing = HOST_UNSIGNED_OFFSETS,
+           .root = 1,
+           .name = "y"},
     [SITE_LOOP] = {.file = "k.tile", .line = 9, .column = 1, .kind = HOST_SITE_LOOP},
     [SITE_BARRIER] = {.file = "k.tile", .line = 10, .column = 2, .kind = HOST_SITE_BARRIER},
-    [SITE_WIDE] = {.file = "k.tile", .line = 11, .column = 3, .kind = HOST_SITE_STORE,
-                   .elem = DT_I32, .vec = 4, .addressing = HOST_ADDRESSES, .root = -1},
-    [SITE_PRINT] = {.kind = HOST_SITE_PRINT, .elem = DT_FP32, .text = " v: ", .rank = 2,
-                    .shape = {4, 16}},
-    [SITE_ADD] = {.kind = HOST_SITE_ATOMIC, .elem = DT_FP32, .vec = 1,
-                  .addressing = HOST_SIGNED_OFFSETS, .atomic = HOST_ATOMIC_ADD, .root = 0},
+    [SITE_WIDE] = {.file = "k.tile",
+                   .line = 11,
+                   .column = 3,
+                   .kind = HOST_SITE_STORE,
+                   .elem = DT_I32,
+                   .vec = 4,
+                   .addressing = HOST_ADDRESSES,
+                   .root = -1},
+    [SITE_PRINT] =
+        {.kind = HOST_SITE_PRINT, .elem = DT_FP32, .text = " v: ", .rank = 2, .shape = {4, 16}},
+    [SITE_ADD] = {.kind = HOST_SITE_ATOMIC,
+                  .elem = DT_FP32,
+                  .vec = 1,
+                  .addressing = HOST_SIGNED_OFFSETS,
+                  .atomic = HOST_ATOMIC_ADD,
+                  .root = 0},
 };
 
 typedef struct memory {
@@ -174,14 +205,25 @@ static host_error error;
 /// Runs an entry on 64 elements of x and of y.
 static host_status run_entry(host_kernel_fn *entry, memory *m, uint32_t grid, uint32_t warps,
                              host_order order, double timeout_s) {
-    host_kernel kernel = {.entry = entry, .num_warps = warps, .num_ctas = 1, .shared_bytes = 1024,
-                          .num_params = 3, .stack_bytes = 65536};
+    host_kernel kernel = {.entry = entry,
+                          .num_warps = warps,
+                          .num_ctas = 1,
+                          .shared_bytes = 1024,
+                          .num_params = 3,
+                          .stack_bytes = 65536};
     cg_host_code code = {.kernels = &kernel, .num_kernels = 1, .sites = sites};
     host_arg args[] = {pointer(m->x), pointer(m->y), number(5)};
     host_allocation allocations[] = {{m->x, sizeof(m->x), NULL}, {m->y, sizeof(m->y), "Y"}};
-    return host_exec(&(host_run){.code = &code, .grid = {grid, 1, 1}, .args = args, .num_args = 3,
-                                 .allocations = allocations, .num_allocations = 2, .order = order,
-                                 .seed = 3, .threads = 2, .timeout_s = timeout_s},
+    return host_exec(&(host_run){.code = &code,
+                                 .grid = {grid, 1, 1},
+                                 .args = args,
+                                 .num_args = 3,
+                                 .allocations = allocations,
+                                 .num_allocations = 2,
+                                 .order = order,
+                                 .seed = 3,
+                                 .threads = 2,
+                                 .timeout_s = timeout_s},
                      &error);
 }
 
@@ -232,15 +274,17 @@ static void test_checks(void **state) {
     memory m;
     for (int i = 0; i < 64; i++)
         m.x[i] = m.y[i] = i;
-    assert_int_equal(run_entry(store_past_end, &m, 1, 1, HOST_ORDER_FORWARD, 0), HOST_OUT_OF_BOUNDS);
-    assert_string_equal(error.message,
-                        "k.tile:7:5: error: store of 4 bytes outside the allocation 'x' (256 bytes): "
-                        "element index 64: program (0, 0, 0), warp 0, lane 24");
+    assert_int_equal(run_entry(store_past_end, &m, 1, 1, HOST_ORDER_FORWARD, 0),
+                     HOST_OUT_OF_BOUNDS);
+    assert_string_equal(
+        error.message,
+        "k.tile:7:5: error: store of 4 bytes outside the allocation 'x' (256 bytes): "
+        "element index 64: program (0, 0, 0), warp 0, lane 24");
     assert_true(m.x[39] == 39 && m.x[40] == 0 && m.x[63] == 0);
     assert_int_equal(run_entry(load_pairs, &m, 1, 1, HOST_ORDER_FORWARD, 0), HOST_OUT_OF_BOUNDS);
-    assert_string_equal(error.message,
-                        "k.tile:8:9: error: load of 4 bytes outside the allocation 'Y' (256 bytes): "
-                        "element index 64: program (0, 0, 0), warp 0, lane 3");
+    assert_string_equal(
+        error.message, "k.tile:8:9: error: load of 4 bytes outside the allocation 'Y' (256 bytes): "
+                       "element index 64: program (0, 0, 0), warp 0, lane 3");
     assert_int_equal(run_entry(store_nowhere, &m, 1, 1, HOST_ORDER_FORWARD, 0), HOST_OUT_OF_BOUNDS);
     assert_string_equal(error.message,
                         "k.tile:11:3: error: store of 4 bytes at address 0x10, outside every "
@@ -440,9 +484,14 @@ static void test_vector_add(void **state) {
                 x[i] = (float)i, y[i] = 0.5f;
             host_arg args[] = {pointer(x), pointer(y), number(N)};
             host_allocation allocations[] = {{x, N * 4, "x"}, {y, N * 4, "y"}};
-            host_run run = {.code = c.code, .grid = {4, 1, 1}, .args = args, .num_args = 3,
-                            .allocations = allocations, .num_allocations = 2,
-                            .order = orders[o], .seed = 7};
+            host_run run = {.code = c.code,
+                            .grid = {4, 1, 1},
+                            .args = args,
+                            .num_args = 3,
+                            .allocations = allocations,
+                            .num_allocations = 2,
+                            .order = orders[o],
+                            .seed = 7};
             assert_int_equal(host_exec(&run, &error), HOST_OK);
             for (int i = 0; i < N; i++)
                 assert_true(y[i] == (float)i + 0.5f);
@@ -455,12 +504,18 @@ static void test_vector_add(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_half_to_float), cmocka_unit_test(test_float_to_half),
-        cmocka_unit_test(test_int_to_small_float), cmocka_unit_test(test_float_to_int),
-        cmocka_unit_test(test_fibers),        cmocka_unit_test(test_checks),
-        cmocka_unit_test(test_barriers),      cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_no_progress),   cmocka_unit_test(test_atomics),
-        cmocka_unit_test(test_print),         cmocka_unit_test(test_vector_add),
+        cmocka_unit_test(test_half_to_float),
+        cmocka_unit_test(test_float_to_half),
+        cmocka_unit_test(test_int_to_small_float),
+        cmocka_unit_test(test_float_to_int),
+        cmocka_unit_test(test_fibers),
+        cmocka_unit_test(test_checks),
+        cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_no_progress),
+        cmocka_unit_test(test_atomics),
+        cmocka_unit_test(test_print),
+        cmocka_unit_test(test_vector_add),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
