@@ -72,6 +72,10 @@ tile_status tile_buffer_create(tile_device *device, size_t size_bytes, tile_buff
     *out_buffer = NULL;
     if (!device)
         return null_argument(error, "device");
+    // The cpu device touches every page, so what the machine does not have must not be promised.
+    if (size_bytes > device->info.memory_bytes)
+        return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "%zu bytes are more than the device has",
+                       size_bytes);
     tile_buffer *b = calloc(1, sizeof *b);
     if (!b)
         return out_of_memory(error);

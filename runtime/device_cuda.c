@@ -96,7 +96,7 @@ static tile_status cuda_open(tile_device *d, int index, tile_error *error) {
     info->registers_per_sm = attribute(cu, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
     info->l2_bytes = attribute(cu, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     size_t memory = 0;
-    cu->cuDeviceTotalMem(&memory, device);
+    CHECK(cu->cuDeviceTotalMem(&memory, device), "reading the size of the device's memory");
     info->memory_bytes = memory;
     info->driver_version = (uint32_t)cu->version;
     info->is_cuda = true;

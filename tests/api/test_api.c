@@ -180,6 +180,7 @@ static void test_streams(void) {
     // Work on a stream, through both of its names.
     uint32_t back = 0;
     tile_buffer *b = buffer_from(NULL, 4);
+    must(tile_synchronize(dev, NULL, &err)); // the stream does not wait for the default stream
     must(tile_fill(b, 0, 0x11, 4, s, &err));
     must(tile_fill(b, 2, 0x22, 2, wrapped, &err));
     must(tile_synchronize(dev, s, &err));
