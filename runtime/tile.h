@@ -217,7 +217,7 @@ typedef struct tile_arg {
 // --- launching -----------------------------------------------------------------------------------
 
 typedef struct tile_launch_options {
-    size_t size;          ///< sizeof(tile_launch_options)
+    size_t size;          ///< sizeof(tile_launch_options), always
     uint32_t grid[3];     ///< programs per axis; a 0 in y or z counts as 1; x = 0 launches nothing
     uint32_t num_warps;   ///< 0: 4
     uint32_t num_ctas;    ///< 0: 1
@@ -228,7 +228,7 @@ typedef struct tile_launch_options {
 
 /// Specializes the kernel on its arguments (types, constexprs, divisibility of pointers and
 /// integers, integers equal to 1), compiles once per specialization, and launches. Errors:
-/// INVALID_ARGUMENT, COMPILE, DRIVER, NOT_READY (a new specialization during graph capture); on cpu
+/// INVALID_ARGUMENT, UNSUPPORTED, COMPILE, DRIVER, NOT_READY (a new specialization during graph capture); on cpu
 /// also OUT_OF_BOUNDS, ASSERTION, TIMEOUT.
 TILE_API tile_status tile_launch(tile_kernel *kernel, const tile_arg *args, uint32_t num_args, const tile_launch_options *options, tile_error *error);
 
@@ -243,7 +243,8 @@ typedef struct tile_kernel_info {
     double compile_ms;           ///< source to loaded function, when it was compiled
 } tile_kernel_info;
 
-/// Compiles and loads the specialization that these arguments select, without launching it.
+/// Compiles and loads the specialization that these arguments select, without launching it. options
+/// may be NULL here: the defaults.
 /// Pointers may be NULL: they then count as divisible by 16.
 TILE_API tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint32_t num_args, const tile_launch_options *options, tile_kernel_info *out_info, tile_error *error);
 
