@@ -228,8 +228,8 @@ typedef struct tile_launch_options {
 
 /// Specializes the kernel on its arguments (types, constexprs, divisibility of pointers and
 /// integers, integers equal to 1), compiles once per specialization, and launches. Errors:
-/// INVALID_ARGUMENT, UNSUPPORTED, COMPILE, DRIVER, NOT_READY (a new specialization during graph capture); on cpu
-/// also OUT_OF_BOUNDS, ASSERTION, TIMEOUT.
+/// INVALID_ARGUMENT, UNSUPPORTED, COMPILE, DRIVER, NOT_READY (a new specialization during graph
+/// capture); on cpu also OUT_OF_BOUNDS, ASSERTION, TIMEOUT.
 TILE_API tile_status tile_launch(tile_kernel *kernel, const tile_arg *args, uint32_t num_args, const tile_launch_options *options, tile_error *error);
 
 /// What a specialization costs.
