@@ -26,7 +26,8 @@ static inline const char *option(int argc, char **argv, const char *name, const 
     return otherwise;
 }
 
-static inline long number_option(int argc, char **argv, const char *name, long otherwise, long least) {
+static inline long number_option(int argc, char **argv, const char *name, long otherwise,
+                                 long least) {
     const char *text = option(argc, argv, name, NULL);
     if (!text)
         return otherwise;
@@ -115,7 +116,8 @@ static inline void store_element(element t, void *data, size_t i, double v) {
     uint16_t h = (uint16_t)(bits >> 16);
     if (t == FP16)
         h = f == 0 ? 0
-                   : (uint16_t)((bits >> 16 & 0x8000) | (((bits >> 23 & 255) - 112) << 10) | (bits >> 13 & 1023));
+                   : (uint16_t)((bits >> 16 & 0x8000) | (((bits >> 23 & 255) - 112) << 10) |
+                                (bits >> 13 & 1023));
     memcpy((char *)data + 2 * i, &h, 2);
 }
 

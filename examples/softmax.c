@@ -34,7 +34,8 @@ static double worst_error(element t, const void *x, const void *y, long rows, lo
         for (long c = 0; c < cols; c++)
             sum += exp(load_element(t, x, (size_t)(r * cols + c)) - max);
         for (long c = 0; c < cols; c++) {
-            double v = load_element(t, x, (size_t)(r * cols + c)), got = load_element(t, y, (size_t)(r * cols + c));
+            double v = load_element(t, x, (size_t)(r * cols + c)),
+                   got = load_element(t, y, (size_t)(r * cols + c));
             double ref = exp(v - max) / sum;
             double bound = (4 + 2 * fabs(v - max)) * 0x1p-24 * ref;
             if (t == FP16)
@@ -49,7 +50,8 @@ static double worst_error(element t, const void *x, const void *y, long rows, lo
 }
 
 int main(int argc, char **argv) {
-    static const char *const known[] = {"device", "rows", "cols", "dtype", "form", "warps", "verify", "bench", NULL};
+    static const char *const known[] = {"device", "rows",   "cols",  "dtype", "form",
+                                        "warps",  "verify", "bench", NULL};
     check_options(argc, argv, known);
     tile_error err = {0};
     tile_device *dev = open_device(option(argc, argv, "device", NULL), &err);
@@ -67,7 +69,8 @@ int main(int argc, char **argv) {
     tile_module *mod;
     tile_kernel *softmax;
     char name[64];
-    snprintf(name, sizeof name, "softmax_%s%s", persistent ? "persistent_" : "", elements[type].name);
+    snprintf(name, sizeof name, "softmax_%s%s", persistent ? "persistent_" : "",
+             elements[type].name);
     check(tile_module_load_file(dev, kernel_file("softmax.tile"), &mod, &err), &err);
     check(tile_module_get_kernel(mod, name, &softmax, &err), &err);
 
@@ -87,7 +90,8 @@ int main(int argc, char **argv) {
 
     uint32_t block = next_power_of_2((uint32_t)cols);
     const char *dtype = elements[type].name;
-    tile_arg args[8] = {TILE_BUFFER(dy, dtype), TILE_BUFFER(dx, dtype), TILE_I32(cols), TILE_I32(cols)};
+    tile_arg args[8] = {TILE_BUFFER(dy, dtype), TILE_BUFFER(dx, dtype), TILE_I32(cols),
+                        TILE_I32(cols)};
     uint32_t n = 4;
     if (persistent)
         args[n++] = TILE_I32(rows);
@@ -95,7 +99,8 @@ int main(int argc, char **argv) {
     args[n++] = TILE_CONSTEXPR_INT("BLOCK", block);
     tile_launch_options launch = {.size = sizeof launch, .grid = {(uint32_t)rows}};
     bool is_wide = (size_t)cols * elements[type].bytes % 16 == 0;
-    launch.num_warps = next_power_of_2((uint32_t)number_option(argc, argv, "warps", (long)pick_warps(block, is_wide), 1));
+    launch.num_warps = next_power_of_2(
+        (uint32_t)number_option(argc, argv, "warps", (long)pick_warps(block, is_wide), 1));
     tile_kernel_info kernel;
     check(tile_warmup(softmax, args, n, &launch, &kernel, &err), &err);
     if (persistent)

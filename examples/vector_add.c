@@ -44,7 +44,8 @@ int main(int argc, char **argv) {
     enum { BLOCK = 1024 };
     tile_arg args[] = {TILE_BUFFER(dx, "fp32"), TILE_BUFFER(dy, "fp32"), TILE_BUFFER(dz, "fp32"),
                        TILE_I32(n), TILE_CONSTEXPR_INT("BLOCK", BLOCK)};
-    tile_launch_options launch = {.size = sizeof launch, .grid = {((uint32_t)n + BLOCK - 1) / BLOCK}};
+    tile_launch_options launch = {.size = sizeof launch,
+                                  .grid = {((uint32_t)n + BLOCK - 1) / BLOCK}};
     check(tile_launch(add, args, 5, &launch, &err), &err);
     check(tile_copy_to_host(z, dz, 0, bytes, NULL, &err), &err);
 
@@ -59,7 +60,8 @@ int main(int argc, char **argv) {
         printf(", %.4f ms, %.0f GB/s", ms, 3.0 * (double)bytes / ms * 1e-6);
     }
     printf("\n");
-    tile_buffer_destroy(dx), tile_buffer_destroy(dy), tile_buffer_destroy(dz), tile_buffer_destroy(flush);
+    tile_buffer_destroy(dx), tile_buffer_destroy(dy), tile_buffer_destroy(dz),
+        tile_buffer_destroy(flush);
     tile_module_destroy(mod);
     tile_device_close(dev);
     free(x), free(y), free(z);

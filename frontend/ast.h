@@ -31,30 +31,31 @@ typedef struct ast_block {
 } ast_block;
 
 typedef enum ast_expr_kind {
-    EXPR_NONE,       ///< None
-    EXPR_BOOL,       ///< True, False: bool_value
-    EXPR_INT,        ///< int_value; int_overflow if it does not fit 64 bits unsigned
-    EXPR_FLOAT,      ///< float_value
-    EXPR_STRING,     ///< str (escapes resolved, adjacent literals joined)
-    EXPR_FSTRING,    ///< items: strings and expressions, in order
-    EXPR_NAME,       ///< name
-    EXPR_TUPLE,      ///< items; also a parenthesized or bare list
-    EXPR_LIST,       ///< items, in brackets
-    EXPR_ATTRIBUTE,  ///< left.name
-    EXPR_SUBSCRIPT,  ///< left[items]; one item per comma-separated index
-    EXPR_SLICE,      ///< lower:upper:step inside a subscript: items[0..2], each may be NULL
-    EXPR_CALL,       ///< left(items, args)
-    EXPR_UNARY,      ///< op left
-    EXPR_BINARY,     ///< left op right
-    EXPR_BOOLOP,     ///< items joined by `and` or `or` (op)
-    EXPR_COMPARE,    ///< left ops[i] items[i] ...: a chain
-    EXPR_TERNARY,    ///< left if cond else right
-    EXPR_STARRED,    ///< *left, in a call or a display
-    EXPR_POINTER,    ///< in an annotation: *left, *const left, *k left; name: the text of left
-    EXPR_NAMED,      ///< (name := left)
-    EXPR_UNSUPPORTED,///< a construct we parse and refuse: name says which ("lambda", ...)
+    EXPR_NONE,        ///< None
+    EXPR_BOOL,        ///< True, False: bool_value
+    EXPR_INT,         ///< int_value; int_overflow if it does not fit 64 bits unsigned
+    EXPR_FLOAT,       ///< float_value
+    EXPR_STRING,      ///< str (escapes resolved, adjacent literals joined)
+    EXPR_FSTRING,     ///< items: strings and expressions, in order
+    EXPR_NAME,        ///< name
+    EXPR_TUPLE,       ///< items; also a parenthesized or bare list
+    EXPR_LIST,        ///< items, in brackets
+    EXPR_ATTRIBUTE,   ///< left.name
+    EXPR_SUBSCRIPT,   ///< left[items]; one item per comma-separated index
+    EXPR_SLICE,       ///< lower:upper:step inside a subscript: items[0..2], each may be NULL
+    EXPR_CALL,        ///< left(items, args)
+    EXPR_UNARY,       ///< op left
+    EXPR_BINARY,      ///< left op right
+    EXPR_BOOLOP,      ///< items joined by `and` or `or` (op)
+    EXPR_COMPARE,     ///< left ops[i] items[i] ...: a chain
+    EXPR_TERNARY,     ///< left if cond else right
+    EXPR_STARRED,     ///< *left, in a call or a display
+    EXPR_POINTER,     ///< in an annotation: *left, *const left, *k left; name: the text of left
+    EXPR_NAMED,       ///< (name := left)
+    EXPR_UNSUPPORTED, ///< a construct we parse and refuse: name says which ("lambda", ...)
 } ast_expr_kind;
 
+// clang-format off
 typedef enum ast_op {
     AST_ADD, AST_SUB, AST_MUL, AST_DIV, AST_FLOORDIV, AST_MOD, AST_POW, AST_MATMUL,
     AST_LSHIFT, AST_RSHIFT, AST_BITAND, AST_BITOR, AST_BITXOR,
@@ -62,6 +63,7 @@ typedef enum ast_op {
     AST_NEG, AST_POS, AST_INVERT, AST_NOT, AST_AND, AST_OR,
     AST_OP_COUNT
 } ast_op;
+// clang-format on
 
 /// "+", "//", "is not", …: as written in the source.
 const char *ast_op_text(ast_op op);
@@ -100,11 +102,11 @@ typedef enum ast_stmt_kind {
     STMT_WHILE,     ///< while value: body (orelse: refused)
     STMT_RETURN,    ///< value may be NULL
     STMT_PASS,
-    STMT_ASSERT,    ///< value, message (may be NULL)
+    STMT_ASSERT, ///< value, message (may be NULL)
     STMT_BREAK,
     STMT_CONTINUE,
-    STMT_IMPORT,    ///< inside a function: refused; imports
-    STMT_DEF,       ///< nested function: refused; func
+    STMT_IMPORT,      ///< inside a function: refused; imports
+    STMT_DEF,         ///< nested function: refused; func
     STMT_UNSUPPORTED, ///< name says which: "with", "try", "class", "del", "global", "raise", …
 } ast_stmt_kind;
 
@@ -136,17 +138,17 @@ struct ast_func {
     src_range range; ///< of `name` in the def line
     ast_param *params;
     uint32_t num_params;
-    ast_expr *returns;     ///< annotation after ->, or NULL
-    ast_exprs decorators;  ///< expressions after '@'
+    ast_expr *returns;    ///< annotation after ->, or NULL
+    ast_exprs decorators; ///< expressions after '@'
     ast_block body;
 };
 
 /// import path [as alias] · from [.]path import name [as alias]. One node per imported name.
 struct ast_import {
-    sv path;     ///< "triton.language", "utils"
+    sv path;       ///< "triton.language", "utils"
     unsigned dots; ///< leading dots of a relative import
-    sv name;     ///< imported name; empty for a plain import; "*" for all
-    sv alias;    ///< the name it gets; empty if none was given
+    sv name;       ///< imported name; empty for a plain import; "*" for all
+    sv alias;      ///< the name it gets; empty if none was given
     src_range range;
 };
 

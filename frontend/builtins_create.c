@@ -28,13 +28,16 @@ value build_arange(lowering *lo, value *args, src_range range) {
         if (args[i].is_unsigned || args[i].i < INT32_MIN || args[i].i > (int64_t)INT32_MAX + i)
             return lower_error(lo, value_place(&args[i], range), "arange() counts in i32");
     if (end <= start)
-        return lower_error(lo, range, "arange(%lld, %lld) is empty: the end must be above the "
-                           "start", (long long)start, (long long)end);
+        return lower_error(lo, range,
+                           "arange(%lld, %lld) is empty: the end must be above the "
+                           "start",
+                           (long long)start, (long long)end);
     tile_shape shape = {.rank = 1, .dims = {(uint32_t)(end - start)}};
     if ((shape.dims[0] & (shape.dims[0] - 1)) != 0)
-        return lower_error(lo, range, "arange(%lld, %lld) has %u elements, which is not a power of "
-                           "two; take the next one and mask", (long long)start, (long long)end,
-                           shape.dims[0]);
+        return lower_error(lo, range,
+                           "arange(%lld, %lld) has %u elements, which is not a power of "
+                           "two; take the next one and mask",
+                           (long long)start, (long long)end, shape.dims[0]);
     if (!sem_check_shape(lo, &shape, range))
         return value_poison();
     ir_type type = ir_tile_type(ir_scalar_type(DT_I32), shape.dims, 1);
@@ -157,8 +160,10 @@ value build_squeeze(lowering *lo, value *args, src_range range) {
     if (!sem_read_axis(lo, &args[1], s.rank, &axis, range))
         return value_poison();
     if (s.dims[axis] != 1)
-        return lower_error(lo, range, "squeeze() needs a dimension of extent 1, but dimension %u "
-                           "of %s has %u", axis, sem_describe(lo, &args[0]), s.dims[axis]);
+        return lower_error(lo, range,
+                           "squeeze() needs a dimension of extent 1, but dimension %u "
+                           "of %s has %u",
+                           axis, sem_describe(lo, &args[0]), s.dims[axis]);
     memmove(&s.dims[axis], &s.dims[axis + 1], (s.rank - axis - 1) * sizeof(s.dims[0]));
     s.dims[--s.rank] = 0;
     return value_ir(sem_reshape(lo, args[0].ir, &s));
@@ -214,8 +219,10 @@ static bool read_order(lowering *lo, const value *x, const value *dims, int64_t 
         return false;
     }
     if (dims->num_items != rank || rank == 0) {
-        lower_error(lo, range, "an order of the dimensions of %s names each of them once, but %u "
-                    "are given", sem_describe(lo, x), dims->num_items);
+        lower_error(lo, range,
+                    "an order of the dimensions of %s names each of them once, but %u "
+                    "are given",
+                    sem_describe(lo, x), dims->num_items);
         return false;
     }
     for (unsigned i = 0; i < rank; i++) {

@@ -11,8 +11,10 @@ static bool check_pointer(lowering *lo, const char *what, const value *p, bool w
         return false;
     }
     if (writes && p->ir->type.pointer_const) {
-        lower_error(lo, value_place(p, range), "%s cannot write through %s, a pointer to constant "
-                    "data", what, sem_describe(lo, p));
+        lower_error(lo, value_place(p, range),
+                    "%s cannot write through %s, a pointer to constant "
+                    "data",
+                    what, sem_describe(lo, p));
         return false;
     }
     return true;
@@ -26,8 +28,8 @@ static bool check_shape(lowering *lo, const char *what, const char *role, const 
     for (unsigned i = 0; fits && i < given.rank; i++)
         fits = given.shape[i] == 1 || given.shape[i] == t.shape[t.rank - given.rank + i];
     if (!fits)
-        sem_mismatch(lo, value_place(v, range), v, ptr, "%s: %s %s does not fit the pointer's %s", what, role,
-                     sem_describe(lo, v), sem_describe(lo, ptr));
+        sem_mismatch(lo, value_place(v, range), v, ptr, "%s: %s %s does not fit the pointer's %s",
+                     what, role, sem_describe(lo, v), sem_describe(lo, ptr));
     return fits;
 }
 
@@ -46,8 +48,7 @@ static bool read_mask(lowering *lo, const char *what, value mask, const value *p
     bool is_bool = mask.kind == VALUE_IR ? value_elem(&mask) == DT_I1 : mask.kind == VALUE_BOOL;
     if (!is_bool) {
         lower_error(lo, value_place(&mask, range), "%s: the mask must be i1, not %s%s", what,
-                    sem_describe(lo, &mask),
-                    mask.kind == VALUE_IR ? "; compare it: m != 0" : "");
+                    sem_describe(lo, &mask), mask.kind == VALUE_IR ? "; compare it: m != 0" : "");
         return false;
     }
     mask = sem_materialize(lo, mask, range);
@@ -63,8 +64,8 @@ static ir_value *read_value(lowering *lo, const char *what, const char *role, va
     if (!sem_to_ir(lo, &v, role) || !check_shape(lo, what, role, &v, ptr, range))
         return NULL;
     if (value_is_pointer(&v)) {
-        sem_mismatch(lo, value_place(&v, range), &v, ptr, "%s: %s %s does not fit the pointer's %s", what, role,
-                     sem_describe(lo, &v), sem_describe(lo, ptr));
+        sem_mismatch(lo, value_place(&v, range), &v, ptr, "%s: %s %s does not fit the pointer's %s",
+                     what, role, sem_describe(lo, &v), sem_describe(lo, ptr));
         return NULL;
     }
     v = sem_convert(lo, v, ir_scalar_type(ptr->ir->type.pointee), range);
@@ -164,9 +165,7 @@ static bool set_order(lowering *lo, ir_op *op, const value *sem, const value *re
 }
 
 static bool is_word(dtype t) { return dtype_bits(t) == 32 || dtype_bits(t) == 64; }
-static bool can_add(dtype t) {
-    return is_word(t) || t == DT_FP16 || t == DT_BF16;
-}
+static bool can_add(dtype t) { return is_word(t) || t == DT_FP16 || t == DT_BF16; }
 static bool can_order(dtype t) { return is_word(t); }
 static bool can_combine_bits(dtype t) { return is_word(t) && dtype_is_int(t); }
 
@@ -185,8 +184,8 @@ static ir_value *bitcast(lowering *lo, ir_value *x, ir_type elem) {
 
 /// Floats are ordered like signed integers where the sign is clear, and against unsigned order
 /// where it is set: so max is a signed max for values without a sign, an unsigned min for others.
-static value float_extremum(lowering *lo, bool is_max, ir_value *ptr, ir_value *val,
-                            ir_value *mask, const value *order, src_range range) {
+static value float_extremum(lowering *lo, bool is_max, ir_value *ptr, ir_value *val, ir_value *mask,
+                            const value *order, src_range range) {
     dtype as_signed = dtype_bits(val->type.elem) == 32 ? DT_I32 : DT_I64;
     dtype as_unsigned = as_signed == DT_I32 ? DT_U32 : DT_U64;
     ir_value *bits = bitcast(lo, val, ir_scalar_type(as_signed));

@@ -70,7 +70,8 @@ value build_static_assert(lowering *lo, value *args, src_range range) {
     if (!value_is_constexpr(&args[0]))
         return lower_error(lo, value_place(&args[0], range),
                            "static_assert() needs a condition known at compile time, not %s; see "
-                           "tl.device_assert", sem_describe(lo, &args[0]));
+                           "tl.device_assert",
+                           sem_describe(lo, &args[0]));
     if (!read_message(lo, &args[1], &text, range))
         return value_poison();
     if (value_truth(&args[0]))
@@ -184,14 +185,18 @@ static value python_extremum(lowering *lo, bool is_max, value *args, src_range r
         return build_max_or_min(lo, is_max, args, range);
     }
     if (reduces || args[2].i || args[4].i)
-        return lower_error(lo, range, "%s() with options of a reduction takes one tile and axis=; "
-                           "see tl.%s", name, name);
+        return lower_error(lo, range,
+                           "%s() with options of a reduction takes one tile and axis=; "
+                           "see tl.%s",
+                           name, name);
     if (n == 1 && items[0].kind == VALUE_TUPLE) {
         n = items[0].num_items;
         items = items[0].items;
     } else if (n == 1) {
-        return lower_error(lo, range, "%s() of one value: write tl.%s(x) to reduce a tile, or give "
-                           "two values", name, name);
+        return lower_error(lo, range,
+                           "%s() of one value: write tl.%s(x) to reduce a tile, or give "
+                           "two values",
+                           name, name);
     }
     if (n == 0)
         return lower_error(lo, range, "%s() needs at least one value", name);

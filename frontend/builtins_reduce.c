@@ -224,7 +224,8 @@ static ir_value *make_indices(lowering *lo, const ir_value *x, unsigned axis) {
         spread.dims[i] = i == axis ? line.dims[0] : 1;
     v = sem_reshape(lo, v, &spread);
     return memcmp(spread.dims, x->type.shape, sizeof(spread.dims)) == 0
-               ? v : ir_broadcast(&lo->b, v, x->type.shape);
+               ? v
+               : ir_broadcast(&lo->b, v, x->type.shape);
 }
 
 /// The extremum and where it is. Ties and NaN: see _argmax in stdlib.tile.

@@ -18,17 +18,18 @@ typedef struct fe_constant {
 /// What a launch or --signature says of one kernel parameter, by name.
 typedef struct fe_arg {
     sv name;
-    bool is_constexpr;    ///< `constant` holds its value; the parameter leaves the binary's list
+    bool is_constexpr; ///< `constant` holds its value; the parameter leaves the binary's list
     fe_constant constant;
     bool has_type;
-    ir_type type;         ///< scalar or pointer, if has_type; must match an annotation
-    uint32_t divisibility; ///< 0 or 1: nothing known. Integers: a divisor; pointers: of the byte address
-    bool is_one;          ///< the integer is known to be 1
+    ir_type type; ///< scalar or pointer, if has_type; must match an annotation
+    uint32_t
+        divisibility; ///< 0 or 1: nothing known. Integers: a divisor; pointers: of the byte address
+    bool is_one;      ///< the integer is known to be 1
 } fe_arg;
 
 typedef struct fe_options {
     uint32_t num_warps, num_ctas, num_stages, maxnreg;
-    bool check_only_types; ///< reserved for --check
+    bool check_only_types;           ///< reserved for --check
     const char *const *include_dirs; ///< -I, for `from utils import f`
     uint32_t num_include_dirs;
 } fe_options;

@@ -6,8 +6,8 @@
 /// What a walk over one function's body looks for.
 typedef struct survey {
     fe_program *program;
-    uint32_t function; ///< index of the function walked
-    bool *is_used;     ///< per function: named in the body of another
+    uint32_t function;      ///< index of the function walked
+    bool *is_used;          ///< per function: named in the body of another
     const ast_stmt *result; ///< the first `return` of a value
 } survey;
 

@@ -12,7 +12,7 @@ typedef struct lowering {
     fe_program *program;
     const fe_options *options;
     ir_func *func;
-    ir_builder b; ///< b.range is kept at the expression being lowered
+    ir_builder b;              ///< b.range is kept at the expression being lowered
     struct scope *scope;       ///< names of the function being lowered (lower.c)
     struct call_frame *frames; ///< chain of helpers being inlined, innermost first (lower.c)
     unsigned depth;            ///< nesting of expressions, statements and calls, limited
@@ -67,7 +67,8 @@ value sem_convert(lowering *lo, value x, ir_type elem, src_range range);
 /// Broadcasts two run-time values to a common shape (ranks padded with leading 1s).
 bool sem_broadcast_pair(lowering *lo, value *x, value *y, src_range range);
 /// Broadcasts x to a shape of any rank >= its own.
-value sem_broadcast_to(lowering *lo, value x, const uint32_t *shape, unsigned rank, src_range range);
+value sem_broadcast_to(lowering *lo, value x, const uint32_t *shape, unsigned rank,
+                       src_range range);
 /// The scalar i1 of a condition (`if`, `while`): one element, != 0.
 value sem_condition(lowering *lo, value x, src_range range);
 /// x[index...]: None inserts a dimension, ':' keeps one; on tuples a compile-time index.

@@ -56,7 +56,7 @@ typedef struct ast_parser {
     bool newline_pending;        ///< a ':' was put in before NEWLINE
     bool block_expected;         ///< the line before ended in ':'
     uint32_t last_end;           ///< where the last token of the line ended
-    struct held_token *held; ///< a token that waits behind INDENT or DEDENT
+    struct held_token *held;     ///< a token that waits behind INDENT or DEDENT
     bool has_held;
     bool after_decorator; ///< the last top-level line was one
 
@@ -65,7 +65,7 @@ typedef struct ast_parser {
     struct {
         top_line *data;
         uint32_t len, cap;
-    } top_lines; ///< of a .py file
+    } top_lines;         ///< of a .py file
     bool line_had_error; ///< something was reported on the current line
     bool gave_up;        ///< a limit was passed: the rest of the file is not read
     bool too_deep_reported, tabs_reported;

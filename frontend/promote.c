@@ -49,8 +49,12 @@ static dtype promote_ints(bool division, dtype x, dtype y) {
 
 static bool is_integer_op(ast_op op) {
     switch (op) {
-    case AST_FLOORDIV: case AST_LSHIFT: case AST_RSHIFT:
-    case AST_BITAND: case AST_BITOR: case AST_BITXOR:
+    case AST_FLOORDIV:
+    case AST_LSHIFT:
+    case AST_RSHIFT:
+    case AST_BITAND:
+    case AST_BITOR:
+    case AST_BITXOR:
         return true;
     default:
         return false;
@@ -70,7 +74,8 @@ static dtype common_type(bool division, dtype x, bool x_weak, dtype y, bool y_we
 }
 
 dtype promote_binary(ast_op op, dtype x, bool x_weak, dtype y, bool y_weak) {
-    bool is_number[2] = {dtype_is_int(x) || dtype_is_float(x), dtype_is_int(y) || dtype_is_float(y)};
+    bool is_number[2] = {dtype_is_int(x) || dtype_is_float(x),
+                         dtype_is_int(y) || dtype_is_float(y)};
     if (!is_number[0] || !is_number[1] || op == AST_POW || op == AST_MATMUL)
         return DT_VOID;
     if (is_integer_op(op) && (dtype_is_float(x) || dtype_is_float(y)))

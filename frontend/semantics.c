@@ -14,8 +14,8 @@ const char *sem_describe(lowering *lo, const value *v) {
                                : value_describe(lo->arena, v);
 }
 
-value sem_mismatch(lowering *lo, src_range range, const value *x, const value *y,
-                   const char *fmt, ...) {
+value sem_mismatch(lowering *lo, src_range range, const value *x, const value *y, const char *fmt,
+                   ...) {
     va_list args;
     strbuf text;
     strbuf_init(&text, lo->arena);
@@ -105,9 +105,7 @@ static dtype operand_type(const value *v) {
     return v->kind == VALUE_IR ? v->ir->type.elem : sem_literal_type(v);
 }
 
-dtype sem_compute_type(dtype t) {
-    return dtype_is_float(t) && dtype_bits(t) <= 16 ? DT_FP32 : t;
-}
+dtype sem_compute_type(dtype t) { return dtype_is_float(t) && dtype_bits(t) <= 16 ? DT_FP32 : t; }
 
 /// A literal that is not weak has passed through its own type: 0.1 is the fp32 nearest to it.
 static value round_literal(value v) {
@@ -133,15 +131,19 @@ static void refuse_pair(lowering *lo, ast_op op, const char *what, const value *
     if (tx == DT_PTR || ty == DT_PTR)
         sem_mismatch(lo, range, x, y, "%s cannot be applied to pointers: %s and %s", what, sx, sy);
     else if (op == AST_FLOORDIV && (dtype_is_float(tx) || dtype_is_float(ty)))
-        sem_mismatch(lo, range, x, y, "'//' needs integers, got %s and %s; for floats write "
-                     "tl.floor(x / y)", sx, sy);
+        sem_mismatch(lo, range, x, y,
+                     "'//' needs integers, got %s and %s; for floats write "
+                     "tl.floor(x / y)",
+                     sx, sy);
     else if (op == AST_POW)
         sem_mismatch(lo, range, x, y, "'**' needs compile-time numbers, got %s and %s", sx, sy);
     else if (op == AST_MATMUL)
         sem_mismatch(lo, range, x, y, "'@' is not an operator of tiles");
     else if (dtype_is_int(tx) && dtype_is_int(ty))
-        sem_mismatch(lo, range, x, y, "%s of %s and %s: one is signed, the other is not; convert "
-                     "one of them with .to()", what, sx, sy);
+        sem_mismatch(lo, range, x, y,
+                     "%s of %s and %s: one is signed, the other is not; convert "
+                     "one of them with .to()",
+                     what, sx, sy);
     else if (promote_binary(AST_ADD, tx, false, ty, false) != DT_VOID)
         sem_mismatch(lo, range, x, y, "%s needs integers, got %s and %s", what, sx, sy);
     else
@@ -197,9 +199,9 @@ static const char *quote_op(lowering *lo, ast_op op) {
 }
 
 static const ir_opcode binary_opcodes[AST_OP_COUNT] = {
-    [AST_ADD] = OP_ADD,       [AST_SUB] = OP_SUB,    [AST_MUL] = OP_MUL,   [AST_DIV] = OP_DIV,
-    [AST_FLOORDIV] = OP_DIV,  [AST_MOD] = OP_REM,    [AST_LSHIFT] = OP_SHL, [AST_RSHIFT] = OP_SHR,
-    [AST_BITAND] = OP_AND,    [AST_BITOR] = OP_OR,   [AST_BITXOR] = OP_XOR,
+    [AST_ADD] = OP_ADD,      [AST_SUB] = OP_SUB,  [AST_MUL] = OP_MUL,    [AST_DIV] = OP_DIV,
+    [AST_FLOORDIV] = OP_DIV, [AST_MOD] = OP_REM,  [AST_LSHIFT] = OP_SHL, [AST_RSHIFT] = OP_SHR,
+    [AST_BITAND] = OP_AND,   [AST_BITOR] = OP_OR, [AST_BITXOR] = OP_XOR,
 };
 
 /// ptr + int, int + ptr, ptr - int. Offsets count elements; an unsigned one is not negative.
@@ -211,7 +213,8 @@ static value pointer_arithmetic(lowering *lo, ast_op op, value x, value y, src_r
         return sem_mismatch(lo, range, &x, &y, "'%s' cannot be applied to %s and %s%s",
                             ast_op_text(op), sem_describe(lo, &x), sem_describe(lo, &y),
                             fits && !value_is_pointer(&offset)
-                                ? "; a pointer moves by an integer number of elements" : "");
+                                ? "; a pointer moves by an integer number of elements"
+                                : "");
     dtype type = operand_type(&offset);
     if (type == DT_I1)
         type = DT_I32;
@@ -248,8 +251,8 @@ value sem_binary(lowering *lo, ast_op op, value x, value y, src_range range) {
     lower_set_range(lo, range);
     if (x.kind != VALUE_IR && y.kind != VALUE_IR)
         return constant_binary(lo, op, &x, &y, range);
-    bool numbers = (x.kind == VALUE_IR || value_is_number(&x)) &&
-                   (y.kind == VALUE_IR || value_is_number(&y));
+    bool numbers =
+        (x.kind == VALUE_IR || value_is_number(&x)) && (y.kind == VALUE_IR || value_is_number(&y));
     if (numbers && (value_is_pointer(&x) || value_is_pointer(&y)))
         return pointer_arithmetic(lo, op, x, y, range);
     if ((op == AST_FLOORDIV || op == AST_MOD) && value_is_zero(&y) &&
@@ -364,7 +367,8 @@ value sem_compare(lowering *lo, ast_op op, value x, value y, src_range range) {
         return sem_mismatch(lo, range, &x, &y, "'%s' cannot be applied to %s and %s%s",
                             ast_op_text(op), sem_describe(lo, &x), sem_describe(lo, &y),
                             x.kind == VALUE_NONE || y.kind == VALUE_NONE
-                                ? "; to ask for None write 'is None'" : "");
+                                ? "; to ask for None write 'is None'"
+                                : "");
     if (!sem_unify(lo, op, quote_op(lo, op), &x, &y, true, range))
         return value_poison();
     if (dtype_is_float(value_elem(&x)) && dtype_bits(value_elem(&x)) == 8) {
@@ -394,8 +398,8 @@ value sem_where(lowering *lo, value c, value x, value y, src_range range) {
     if (!sem_to_ir(lo, &c, "the condition of where()"))
         return value_poison();
     if (value_is_pointer(&c))
-        return lower_error(lo, value_place(&c, range), "the condition of where() must be i1, not %s",
-                           sem_describe(lo, &c));
+        return lower_error(lo, value_place(&c, range),
+                           "the condition of where() must be i1, not %s", sem_describe(lo, &c));
     c.ir = sem_cast_ir(lo, c.ir, DT_I1);
     if (!unify_choices(lo, &x, &y, range) || !sem_broadcast_pair(lo, &c, &x, range))
         return value_poison();

@@ -41,8 +41,8 @@ bool sem_check_fits(lowering *lo, const value *v, dtype to, src_range range);
 /// role: "the mask". False after an error.
 bool sem_to_ir(lowering *lo, value *v, const char *role);
 /// Reports two run-time values that do not go together, with both types under their sources.
-value sem_mismatch(lowering *lo, src_range range, const value *x, const value *y,
-                   const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+value sem_mismatch(lowering *lo, src_range range, const value *x, const value *y, const char *fmt,
+                   ...) __attribute__((format(printf, 5, 6)));
 /// The text of a value's type, for messages.
 const char *sem_describe(lowering *lo, const value *v);
 

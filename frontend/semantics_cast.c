@@ -48,7 +48,8 @@ static value cast_pointer(lowering *lo, value x, ir_type to, src_range range) {
     }
     if (to.elem == DT_I1) {
         ir_value *address = ir_cast(&lo->b, x.ir, DT_U64);
-        return value_with_ir(x, ir_cmp(&lo->b, "ne", address, ir_const_int(&lo->b, address->type, 0)));
+        return value_with_ir(x,
+                             ir_cmp(&lo->b, "ne", address, ir_const_int(&lo->b, address->type, 0)));
     }
     if (to.elem != DT_I64 && to.elem != DT_U64)
         return refuse_cast(lo, range, &x, to,
@@ -108,11 +109,15 @@ value sem_condition(lowering *lo, value x, src_range range) {
     if (x.kind != VALUE_IR)
         return value_ir(ir_const_int(&lo->b, ir_scalar_type(DT_I1), value_truth(&x)));
     if (value_is_pointer(&x))
-        return lower_error(lo, range, "a condition must be a number, not %s; compare its address: "
-                           "p.to(tl.int64) != 0", sem_describe(lo, &x));
+        return lower_error(lo, range,
+                           "a condition must be a number, not %s; compare its address: "
+                           "p.to(tl.int64) != 0",
+                           sem_describe(lo, &x));
     if (ir_type_elements(x.ir->type) != 1)
-        return lower_error(lo, range, "a condition must be a scalar, got %s; use tl.where to "
-                           "choose by element, or reduce it first", sem_describe(lo, &x));
+        return lower_error(lo, range,
+                           "a condition must be a scalar, got %s; use tl.where to "
+                           "choose by element, or reduce it first",
+                           sem_describe(lo, &x));
     ir_value *scalar = sem_reshape(lo, x.ir, &(tile_shape){.rank = 0});
     return value_with_ir(x, sem_cast_ir(lo, scalar, DT_I1));
 }

@@ -11,7 +11,7 @@ typedef struct value value;
 typedef struct builtin builtin;
 
 typedef enum value_kind {
-    VALUE_POISON,  ///< an error was reported; silences what depends on it
+    VALUE_POISON, ///< an error was reported; silences what depends on it
     VALUE_NONE,
     VALUE_BOOL,    ///< i
     VALUE_INT,     ///< i; is_unsigned: the 64 bits are an unsigned value above INT64_MAX
@@ -39,7 +39,7 @@ struct value {
     value *items;
     uint32_t num_items;
     const ast_func *func; ///< also of VALUE_NONE: the function that ended without a value
-    const void *module; ///< of VALUE_FUNC: the fe_module its globals come from
+    const void *module;   ///< of VALUE_FUNC: the fe_module its globals come from
     const builtin *builtin;
     value *self; ///< of a bound method
     ir_value *ir;

@@ -30,8 +30,7 @@ static bool same_info(const axis_info *a, const axis_info *b, ir_type t) {
             a->constancy[d] != b->constancy[d])
             return false;
     }
-    return a->is_const == b->is_const && a->value == b->value &&
-           a->non_negative == b->non_negative;
+    return a->is_const == b->is_const && a->value == b->value && a->non_negative == b->non_negative;
 }
 
 // --- the walk

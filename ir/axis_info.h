@@ -18,7 +18,8 @@ typedef struct axis_info {
     uint32_t constancy[IR_MAX_RANK];
     bool is_const; ///< all elements equal `value`, known
     int64_t value;
-    bool non_negative; ///< an integer that is at least 0, if its indexing arithmetic does not overflow
+    bool
+        non_negative; ///< an integer that is at least 0, if its indexing arithmetic does not overflow
 } axis_info;
 
 typedef struct axis_analysis axis_analysis;

@@ -141,7 +141,8 @@ static bool both_const(const transfer *t) { return t->in[0]->is_const && t->in[1
 
 static void transfer_add(transfer *t) {
     if (both_const(t)) {
-        *t->out = axis_constant(t->type, (int64_t)((uint64_t)t->in[0]->value + (uint64_t)t->in[1]->value));
+        *t->out = axis_constant(t->type,
+                                (int64_t)((uint64_t)t->in[0]->value + (uint64_t)t->in[1]->value));
         return;
     }
     add_runs(t, true, 1);
@@ -150,7 +151,8 @@ static void transfer_add(transfer *t) {
 
 static void transfer_sub(transfer *t) {
     if (both_const(t))
-        *t->out = axis_constant(t->type, (int64_t)((uint64_t)t->in[0]->value - (uint64_t)t->in[1]->value));
+        *t->out = axis_constant(t->type,
+                                (int64_t)((uint64_t)t->in[0]->value - (uint64_t)t->in[1]->value));
     else
         add_runs(t, false, 1);
 }
@@ -262,8 +264,8 @@ static void transfer_and(transfer *t) {
 /// or, xor: low zero bits that both sides have.
 static void transfer_or(transfer *t) {
     for (unsigned d = 0; d < dims_of(t->type); d++)
-        t->out->divisibility[d] = min_u64(start_divisor(t->in[0], t->type, d, 1),
-                                          start_divisor(t->in[1], t->type, d, 1));
+        t->out->divisibility[d] =
+            min_u64(start_divisor(t->in[0], t->type, d, 1), start_divisor(t->in[1], t->type, d, 1));
     t->out->non_negative = t->in[0]->non_negative && t->in[1]->non_negative;
 }
 
@@ -480,8 +482,7 @@ static void transfer_reshape(transfer *t) {
         uint32_t run = min_u32(x->contiguity[s], to.shape[d]);
         t->out->contiguity[d] = run;
         t->out->divisibility[d] = max_u64(common, start_divisor(x, from, s, run));
-        t->out->constancy[d] =
-            max_u32(t->out->constancy[d], min_u32(x->constancy[s], to.shape[d]));
+        t->out->constancy[d] = max_u32(t->out->constancy[d], min_u32(x->constancy[s], to.shape[d]));
         // Both sides go on at the next group.
         uint64_t have = from.shape[s], want = to.shape[d];
         while (have != want && (have < want ? s > 0 : d > 0)) {

@@ -102,8 +102,8 @@ struct ir_value {
 
 typedef struct ir_attr {
     ir_attr_key key;
-    int64_t i;   ///< INT, BITS (as uint64_t), FLAG
-    sv str;      ///< STR
+    int64_t i;     ///< INT, BITS (as uint64_t), FLAG
+    sv str;        ///< STR
     int64_t *ints; ///< INTS
     uint32_t num_ints;
 } ir_attr;
@@ -135,8 +135,8 @@ typedef struct ir_param {
     /// Known divisor: of an integer's value, of a pointer's address in bytes; 1 if none. pass_layout
     /// lowers it to what makes some access wider, so that what is left is what the code relies on.
     uint32_t divisibility;
-    bool is_one;           ///< the integer is known to be 1 (it keeps its type and stays a parameter)
-    uint32_t claimed;      ///< divisor that the source's annotation promises (0: none), for checks
+    bool is_one;      ///< the integer is known to be 1 (it keeps its type and stays a parameter)
+    uint32_t claimed; ///< divisor that the source's annotation promises (0: none), for checks
     src_range range;
 } ir_param;
 
@@ -186,7 +186,8 @@ const char *ir_type_string(arena *a, ir_type t);
 ir_module *ir_module_create(arena *a, diag *d);
 /// Adds an empty function with a body block and no parameters.
 ir_func *ir_func_create(ir_module *m, sv name, uint32_t num_warps, uint32_t num_ctas);
-ir_value *ir_add_param(ir_func *f, sv name, ir_type type, uint32_t divisibility, bool is_one, src_range range);
+ir_value *ir_add_param(ir_func *f, sv name, ir_type type, uint32_t divisibility, bool is_one,
+                       src_range range);
 ir_block *ir_block_create(ir_func *f, ir_op *parent);
 ir_value *ir_add_block_arg(ir_block *b, ir_type type, sv name);
 

@@ -24,7 +24,8 @@ enum {
     LAYOUT_MAX_REG_BITS = 20,
     LAYOUT_MAX_WARP_BITS = 5,
     LAYOUT_MAX_CTA_BITS = 4,
-    LAYOUT_MAX_BITS = LAYOUT_MAX_REG_BITS + LAYOUT_LANE_BITS + LAYOUT_MAX_WARP_BITS + LAYOUT_MAX_CTA_BITS,
+    LAYOUT_MAX_BITS =
+        LAYOUT_MAX_REG_BITS + LAYOUT_LANE_BITS + LAYOUT_MAX_WARP_BITS + LAYOUT_MAX_CTA_BITS,
     LAYOUT_MAX_RANK = 8,
 };
 
@@ -100,15 +101,16 @@ layout layout_blocked(const uint32_t *shape, unsigned rank, const uint8_t *order
 
 /// Layout of the source of a broadcast whose result has layout l: bits of dimensions that the
 /// source has with extent 1 are dropped; register bases that become zero or dependent go.
-layout layout_broadcast_source(const layout *l, const uint32_t *src_shape, const uint32_t *dst_shape,
-                               unsigned rank);
+layout layout_broadcast_source(const layout *l, const uint32_t *src_shape,
+                               const uint32_t *dst_shape, unsigned rank);
 /// Layout of the result of a reduction over `axis` (removed) of a tile with layout l: bits of the
 /// axis are dropped; lane, warp and cta bases in it become zero, register bases go.
 layout layout_reduce_result(const layout *l, const uint32_t *shape, unsigned rank, unsigned axis);
 /// True if no basis flips bits both inside and outside `axis`.
 bool layout_axis_is_separable(const layout *l, const uint32_t *shape, unsigned rank, unsigned axis);
 /// Layout of permute(x, order) for x with layout l: result dimension i is source dimension order[i].
-layout layout_permute(const layout *l, const uint32_t *src_shape, unsigned rank, const uint8_t *order);
+layout layout_permute(const layout *l, const uint32_t *src_shape, unsigned rank,
+                      const uint8_t *order);
 /// The inverse: the source layout for which permute(x, order) has layout l. src_shape is x's.
 layout layout_permute_source(const layout *l, const uint32_t *src_shape, unsigned rank,
                              const uint8_t *order);

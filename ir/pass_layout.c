@@ -123,7 +123,8 @@ const layout *layout_of_operand(layout_plan *p, const ir_op *op, uint32_t i, con
     if (!result)
         return NULL;
     if (op->opcode == OP_BROADCAST) {
-        l = layout_broadcast_source(result, x->type.shape, op->results[0]->type.shape, x->type.rank);
+        l = layout_broadcast_source(result, x->type.shape, op->results[0]->type.shape,
+                                    x->type.rank);
     } else if (op->opcode == OP_PERMUTE) {
         const ir_attr *a = ir_find_attr(op, ATTR_ORDER);
         uint8_t order[IR_MAX_RANK];
@@ -287,8 +288,7 @@ static void settle_value(layout_plan *p, const ir_value *v) {
     if (p->kind[v->id] != VALUE_NATIVE || p->layout[v->id])
         return;
     bool loaded = v->def && anchor_is_access(v->def);
-    decide(p, v, loaded ? p->op_layout[v->def->id]
-                        : anchor_default(p, v->type, p->reduced[v->id]));
+    decide(p, v, loaded ? p->op_layout[v->def->id] : anchor_default(p, v->type, p->reduced[v->id]));
 }
 
 /// Settles the first open value, or all. Adaptable loads come last.

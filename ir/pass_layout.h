@@ -16,12 +16,12 @@ typedef enum value_kind {
 
 /// Accesses that are alike share one layout, so that values pass between them as they are.
 typedef struct anchor_group {
-    ir_type shape; ///< only rank and shape matter
+    ir_type shape;              ///< only rank and shape matter
     uint8_t order[IR_MAX_RANK]; ///< dimensions, the most contiguous first
-    uint32_t width;       ///< elements in the widest access of the group
-    uint32_t elem_bytes;  ///< of the largest element accessed
-    unsigned reduced;     ///< set of dimensions that some reduction folds
-    const layout *layout; ///< NULL until anchor_groups_finish
+    uint32_t width;             ///< elements in the widest access of the group
+    uint32_t elem_bytes;        ///< of the largest element accessed
+    unsigned reduced;           ///< set of dimensions that some reduction folds
+    const layout *layout;       ///< NULL until anchor_groups_finish
     struct anchor_group *next;
 } anchor_group;
 
@@ -32,11 +32,11 @@ typedef struct layout_plan {
     axis_analysis *axis;
     ir_op **ops; ///< in program order, by op id
     uint32_t num_ops;
-    value_kind *kind;         ///< by value
-    const layout **layout;    ///< by value: native ones have one in the end; a view's is a preference
-    const layout **want;      ///< by value: what the store wants that it is computed for
-    unsigned *reduced;        ///< by value: the dimensions along which something made of it is reduced
-    bool *feeds_more;         ///< by value: used by something else than (a chain to) a broadcast
+    value_kind *kind;      ///< by value
+    const layout **layout; ///< by value: native ones have one in the end; a view's is a preference
+    const layout **want;   ///< by value: what the store wants that it is computed for
+    unsigned *reduced;     ///< by value: the dimensions along which something made of it is reduced
+    bool *feeds_more;      ///< by value: used by something else than (a chain to) a broadcast
     const layout **op_layout; ///< by op: what an access, a reduction or an assertion works in
     anchor_group **group;     ///< by op: of an access
     anchor_group *groups;

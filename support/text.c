@@ -5,7 +5,9 @@
 
 sv sv_from(const char *s) { return (sv){s, s ? strlen(s) : 0}; }
 
-bool sv_equal(sv a, sv b) { return a.len == b.len && (a.len == 0 || !memcmp(a.data, b.data, a.len)); }
+bool sv_equal(sv a, sv b) {
+    return a.len == b.len && (a.len == 0 || !memcmp(a.data, b.data, a.len));
+}
 
 bool sv_is(sv a, const char *s) { return sv_equal(a, sv_from(s)); }
 

@@ -49,11 +49,13 @@ static const struct {
     unsigned bytes;
     bool is_float, is_signed;
 } types[] = {
-    {"i1", "int1", 1, false, false},    {"i8", "int8", 1, false, true},     {"u8", "uint8", 1, false, false},
-    {"i16", "int16", 2, false, true},   {"u16", "uint16", 2, false, false}, {"i32", "int32", 4, false, true},
-    {"u32", "uint32", 4, false, false}, {"i64", "int64", 8, false, true},   {"u64", "uint64", 8, false, false},
-    {"fp16", "float16", 2, true, true}, {"bf16", "bfloat16", 2, true, true},
-    {"fp32", "float32", 4, true, true}, {"fp64", "float64", 8, true, true},
+    {"i1", "int1", 1, false, false},     {"i8", "int8", 1, false, true},
+    {"u8", "uint8", 1, false, false},    {"i16", "int16", 2, false, true},
+    {"u16", "uint16", 2, false, false},  {"i32", "int32", 4, false, true},
+    {"u32", "uint32", 4, false, false},  {"i64", "int64", 8, false, true},
+    {"u64", "uint64", 8, false, false},  {"fp16", "float16", 2, true, true},
+    {"bf16", "bfloat16", 2, true, true}, {"fp32", "float32", 4, true, true},
+    {"fp64", "float64", 8, true, true},
 };
 
 static int type_index(const char *name) {
@@ -112,7 +114,8 @@ static uint8_t *from_hex(const char *hex, size_t *out_bytes) {
 }
 
 /// True where both are equal within rel_tol, or bit for bit (any NaN equals any NaN) if it is 0.
-static bool element_equal(int t, const uint8_t *got, const uint8_t *want, size_t i, double rel_tol) {
+static bool element_equal(int t, const uint8_t *got, const uint8_t *want, size_t i,
+                          double rel_tol) {
     if (element_bits(t, got, i) == element_bits(t, want, i))
         return true;
     double a = element_value(t, got, i), b = element_value(t, want, i);
@@ -158,7 +161,8 @@ static bool make_case(runner *r, json_t *spec, launch_case *c, tile_error *err) 
         tile_arg *arg = &c->args[c->num_args];
         json_t *scalar = json_object_get(a, "scalar");
         if (scalar) {
-            *arg = json_is_real(scalar) ? TILE_FLOAT(json_real_value(scalar)) : TILE_INT(json_integer_value(scalar));
+            *arg = json_is_real(scalar) ? TILE_FLOAT(json_real_value(scalar))
+                                        : TILE_INT(json_integer_value(scalar));
         } else {
             size_t bytes;
             uint8_t *before = from_hex(json_string_value(json_object_get(a, "before")), &bytes);
@@ -179,8 +183,8 @@ static bool make_case(runner *r, json_t *spec, launch_case *c, tile_error *err) 
                : json_is_real(a)    ? TILE_CONSTEXPR_FLOAT(name, json_real_value(a))
                                     : TILE_CONSTEXPR_STRING(name, json_string_value(a));
     }
-    json_array_foreach(json_object_get(spec, "grid"), i, a)
-        c->options.grid[i < 3 ? i : 2] = (uint32_t)json_integer_value(a);
+    json_array_foreach(json_object_get(spec, "grid"), i, a) c->options.grid[i < 3 ? i : 2] =
+        (uint32_t)json_integer_value(a);
     return true;
 }
 
@@ -194,7 +198,8 @@ static bool compare_buffers(json_t *spec, const launch_case *c, char *why, size_
             continue;
         json_t *after = json_object_get(a, "after");
         size_t bytes;
-        uint8_t *want = from_hex(json_string_value(after ? after : json_object_get(a, "before")), &bytes);
+        uint8_t *want =
+            from_hex(json_string_value(after ? after : json_object_get(a, "before")), &bytes);
         uint8_t *got = need(malloc(bytes ? bytes : 1));
         tile_error err = {0};
         int t = type_index(json_string_value(json_object_get(a, "dtype")));
@@ -204,8 +209,8 @@ static bool compare_buffers(json_t *spec, const launch_case *c, char *why, size_
         }
         for (size_t e = 0; ok && e < bytes / types[t].bytes; e++)
             if (!element_equal(t, got, want, e, after ? rel_tol : 0)) {
-                snprintf(why, why_size, "argument %zu, element %zu: got %.17g, expected %.17g", i, e,
-                         element_value(t, got, e), element_value(t, want, e));
+                snprintf(why, why_size, "argument %zu, element %zu: got %.17g, expected %.17g", i,
+                         e, element_value(t, got, e), element_value(t, want, e));
                 ok = false;
             }
         tile_error_clear(&err);
@@ -225,8 +230,10 @@ static void run_kernel(runner *r, const char *name, json_t *spec, const char *so
     bool ok = make_case(r, spec, &c, &err);
     c.options.num_warps = (uint32_t)warps;
     ok = ok && !tile_module_load_file(r->device, source, &mod, &err) &&
-         !tile_module_get_kernel(mod, json_string_value(json_object_get(spec, "kernel")), &k, &err) &&
-         !tile_launch(k, c.args, c.num_args, &c.options, &err) && !tile_synchronize(r->device, NULL, &err);
+         !tile_module_get_kernel(mod, json_string_value(json_object_get(spec, "kernel")), &k,
+                                 &err) &&
+         !tile_launch(k, c.args, c.num_args, &c.options, &err) &&
+         !tile_synchronize(r->device, NULL, &err);
     if (!ok && is_refused(&err)) {
         r->skipped++;
         printf("skipped %s: %s\n", what, err.message);
@@ -281,7 +288,8 @@ static tile_status run_text(runner *r, const char *source, tile_buffer *const *b
                             const int *buffer_types, uint32_t n, tile_error *err) {
     tile_module *mod;
     tile_kernel *k;
-    tile_status s = tile_module_load_string(r->device, "table.tile", source, strlen(source), &mod, err);
+    tile_status s =
+        tile_module_load_string(r->device, "table.tile", source, strlen(source), &mod, err);
     if (s)
         return s;
     tile_arg args[4];
@@ -385,11 +393,16 @@ static void run_casts(runner *r) {
         const char *src = text_field(row, "src"), *dst = text_field(row, "dst");
         char what[128];
         snprintf(what, sizeof what, "casts %s to %s", src, dst);
-        table_case c = {.what = what, .inputs = {text_field(row, "x")}, .expected = text_field(row, "z"), .is_cast = true};
+        table_case c = {.what = what,
+                        .inputs = {text_field(row, "x")},
+                        .expected = text_field(row, "z"),
+                        .is_cast = true};
         c.input_types[0] = type_index(src);
         c.out_type = type_index(dst);
-        snprintf(c.source, sizeof c.source,
-                 "def k(x: *%s, z: *%s):\n    o = arange(0, 32)\n    store(z + o, load(x + o).to(%s))\n", src, dst, dst);
+        snprintf(
+            c.source, sizeof c.source,
+            "def k(x: *%s, z: *%s):\n    o = arange(0, 32)\n    store(z + o, load(x + o).to(%s))\n",
+            src, dst, dst);
         run_table_case(r, &c);
     }
     json_decref(table);
@@ -399,17 +412,22 @@ static void run_binary_values(runner *r) {
     json_t *table = load_table(r, "binary_values"), *row;
     size_t i;
     json_array_foreach(table, i, row) {
-        const char *op = text_field(row, "op"), *type = text_field(row, "dtype"), *out = text_field(row, "out");
+        const char *op = text_field(row, "op"), *type = text_field(row, "dtype"),
+                   *out = text_field(row, "out");
         char what[128];
         snprintf(what, sizeof what, "binary_values %s %s", op, type);
-        table_case c = {.what = what, .inputs = {text_field(row, "x"), text_field(row, "y")}, .expected = text_field(row, "z")};
+        table_case c = {.what = what,
+                        .inputs = {text_field(row, "x"), text_field(row, "y")},
+                        .expected = text_field(row, "z")};
         c.input_types[0] = c.input_types[1] = type_index(type);
         c.out_type = type_index(out);
         c.max_ulp = !strcmp(op, "/") ? 2 : 0;
         bool is_name = op[0] >= 'a' && op[0] <= 'z';
         snprintf(c.source, sizeof c.source,
-                 "def k(x: *%s, y: *%s, z: *%s):\n    o = arange(0, 64)\n    a = load(x + o)\n    b = load(y + o)\n    store(z + o, %s%s%s%s)\n",
-                 type, type, types[c.out_type].name, is_name ? op : "a ", is_name ? "(a, " : op, is_name ? "b" : " b", is_name ? ")" : "");
+                 "def k(x: *%s, y: *%s, z: *%s):\n    o = arange(0, 64)\n    a = load(x + o)\n    "
+                 "b = load(y + o)\n    store(z + o, %s%s%s%s)\n",
+                 type, type, types[c.out_type].name, is_name ? op : "a ", is_name ? "(a, " : op,
+                 is_name ? "b" : " b", is_name ? ")" : "");
         run_table_case(r, &c);
     }
     json_decref(table);
@@ -424,23 +442,28 @@ typedef struct types_row {
 /// One line's check as statements of a kernel: operands by name, the expression, its type.
 static int row_text(const types_row *row, int i, char *out, size_t size) {
     char operands[256];
-    snprintf(operands, sizeof operands, "    a = zeros([16], tl.%s)\n", types[type_index(row->lhs)].long_name);
+    snprintf(operands, sizeof operands, "    a = zeros([16], tl.%s)\n",
+             types[type_index(row->lhs)].long_name);
     size_t n = strlen(operands);
     if (!strncmp(row->rhs, "lit:", 4))
         snprintf(operands + n, sizeof operands - n, "    b: tl.constexpr = %s\n", row->rhs + 4);
     else if (row->rhs[0])
-        snprintf(operands + n, sizeof operands - n, "    b = zeros([16], tl.%s)\n", types[type_index(row->rhs)].long_name);
+        snprintf(operands + n, sizeof operands - n, "    b = zeros([16], tl.%s)\n",
+                 types[type_index(row->rhs)].long_name);
     int t = type_index(row->ours);
     char check[128] = "";
     if (t >= 0)
-        snprintf(check, sizeof check, "    static_assert(r.dtype == tl.%s, 'row %d: %.40s')\n", types[t].long_name, i, row->expr);
-    return snprintf(out, size, "def k%d():\n    c = arange(0, 16) < 4\n%s    r = %s\n%s", i, operands, row->expr, check);
+        snprintf(check, sizeof check, "    static_assert(r.dtype == tl.%s, 'row %d: %.40s')\n",
+                 types[t].long_name, i, row->expr);
+    return snprintf(out, size, "def k%d():\n    c = arange(0, 16) < 4\n%s    r = %s\n%s", i,
+                    operands, row->expr, check);
 }
 
 static void run_types_row(runner *r, const types_row *row, int i) {
     char what[512], source[1024];
     row_text(row, i, source, sizeof source);
-    snprintf(what, sizeof what, "types row %d: %s with %s, %s gives %s", i, row->expr, row->lhs, row->rhs, row->ours);
+    snprintf(what, sizeof what, "types row %d: %s with %s, %s gives %s", i, row->expr, row->lhs,
+             row->rhs, row->ours);
     tile_error err = {0};
     tile_status s = run_text(r, source, NULL, NULL, 0, &err);
     bool want_error = !strcmp(row->ours, "error");
@@ -474,7 +497,8 @@ static void run_types(runner *r) {
         snprintf(row.lhs, sizeof row.lhs, "%s", fields[2]);
         snprintf(row.rhs, sizeof row.rhs, "%s", fields[3]);
         snprintf(row.ours, sizeof row.ours, "%s", fields[5]);
-        if (type_index(row.lhs) < 0 || (row.rhs[0] && strncmp(row.rhs, "lit:", 4) && type_index(row.rhs) < 0)) {
+        if (type_index(row.lhs) < 0 ||
+            (row.rhs[0] && strncmp(row.rhs, "lit:", 4) && type_index(row.rhs) < 0)) {
             r->skipped++; // fp8 comes later
             continue;
         }
@@ -483,7 +507,8 @@ static void run_types(runner *r) {
     if (f)
         fclose(f);
     if (r->skipped > skipped)
-        printf("skipped %ld rows of types.tsv: fp8 operands, cumsum, cumprod, sort\n", r->skipped - skipped);
+        printf("skipped %ld rows of types.tsv: fp8 operands, cumsum, cumprod, sort\n",
+               r->skipped - skipped);
 }
 
 int main(int argc, char **argv) {

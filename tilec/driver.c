@@ -133,7 +133,8 @@ static ir_func *lower_kernel(job *j, const fe_kernel *k, const signature *s) {
     VEC(fe_arg) args = {0};
     for (uint32_t i = 0; s && i < s->num_args; i++) {
         if (!has_param(k, s->args[i].name)) {
-            diag_error(j->diag, k->func ? k->func->range : SRC_NONE, "--signature: kernel '%" SV_FMT "' has no parameter '%" SV_FMT "'",
+            diag_error(j->diag, k->func ? k->func->range : SRC_NONE,
+                       "--signature: kernel '%" SV_FMT "' has no parameter '%" SV_FMT "'",
                        SV_ARG(k->name), SV_ARG(s->args[i].name));
             return NULL;
         }
@@ -163,8 +164,8 @@ static void rename_variant(job *j, ir_func *f, const signature *s) {
         if (a->has_type)
             ir_type_print(a->type, &text);
         else
-            strbuf_printf(&text, "%d/%lld/%a/%" SV_FMT, (int)a->constant.kind, (long long)a->constant.i,
-                          a->constant.f, SV_ARG(a->constant.str));
+            strbuf_printf(&text, "%d/%lld/%a/%" SV_FMT, (int)a->constant.kind,
+                          (long long)a->constant.i, a->constant.f, SV_ARG(a->constant.str));
         strbuf_printf(&text, ":%u=%d,", a->divisibility, a->is_one);
     }
     uint32_t hash = (uint32_t)XXH3_64bits(text.data, text.len);
@@ -193,17 +194,20 @@ static bool check_names(job *j) {
     const options *o = j->o;
     for (uint32_t i = 0; i < o->kernels.len; i++)
         if (!fe_find_kernel(j->program, sv_from(o->kernels.data[i])))
-            return complain(j, "no kernel", o->kernels.data[i], "the file has no function of that name");
+            return complain(j, "no kernel", o->kernels.data[i],
+                            "the file has no function of that name");
     for (uint32_t i = 0; i < o->signatures.len; i++)
         if (!fe_find_kernel(j->program, o->signatures.data[i].kernel))
-            return complain(j, "--signature: no kernel", sv_copy(j->arena, o->signatures.data[i].kernel).data,
+            return complain(j, "--signature: no kernel",
+                            sv_copy(j->arena, o->signatures.data[i].kernel).data,
                             "the file has no function of that name");
     for (uint32_t i = 0; i < o->definitions.len; i++) {
         bool found = false;
         for (uint32_t n = 0; n < fe_kernel_count(j->program) && !found; n++)
             found = has_param(fe_get_kernel(j->program, n), o->definitions.data[i].name);
         for (uint32_t n = 0; n < o->kernels.len && !found; n++)
-            found = has_param(fe_find_kernel(j->program, sv_from(o->kernels.data[n])), o->definitions.data[i].name);
+            found = has_param(fe_find_kernel(j->program, sv_from(o->kernels.data[n])),
+                              o->definitions.data[i].name);
         if (!found)
             return complain(j, "-D", sv_copy(j->arena, o->definitions.data[i].name).data,
                             "no kernel has a parameter of that name");
@@ -216,7 +220,8 @@ static bool lower_file(job *j) {
     if (!check_names(j))
         return false;
     if (!fe_kernel_count(j->program) && !o->kernels.len)
-        return !fe_explain_no_kernels(j->program) && complain(j, "nothing to compile in", j->path, "it has no kernel");
+        return !fe_explain_no_kernels(j->program) &&
+               complain(j, "nothing to compile in", j->path, "it has no kernel");
     j->module = ir_module_create(j->arena, j->diag);
     if (o->kernels.len)
         for (uint32_t i = 0; i < o->kernels.len; i++)
@@ -279,7 +284,9 @@ static void describe_json(const job *j, strbuf *out) {
     for (const ir_func *f = j->module->first; f; f = f->next, k++) {
         strbuf_printf(out, "%s\n  {\"name\": ", f == j->module->first ? "" : ",");
         diag_put_json_string(out, k->name);
-        strbuf_printf(out, ", \"num_warps\": %u, \"num_ctas\": %u, \"block\": [%u, 1, 1], \"shared_bytes\": %u, \"params\": [",
+        strbuf_printf(out,
+                      ", \"num_warps\": %u, \"num_ctas\": %u, \"block\": [%u, 1, 1], "
+                      "\"shared_bytes\": %u, \"params\": [",
                       k->num_warps, k->num_ctas, 32 * k->num_warps, k->shared_bytes);
         for (uint32_t i = 0; i < f->num_params; i++) {
             strbuf_puts(out, i ? ", {\"name\": " : "{\"name\": ");
@@ -351,9 +358,10 @@ static bool show_resources(job *j, const char *arch, sv *cubin) {
         for (uint32_t k = 0; k < j->binary.num_kernels; k++)
             if (sv_is(j->binary.kernels[k].name, usage[i].kernel))
                 shared += j->binary.kernels[k].shared_bytes;
-        fprintf(stderr, "%s: %u registers, %u bytes spilled, %u bytes stack, %u bytes shared memory\n",
-                usage[i].kernel, usage[i].registers,
-                usage[i].spill_stores_bytes + usage[i].spill_loads_bytes, usage[i].stack_bytes, shared);
+        fprintf(
+            stderr, "%s: %u registers, %u bytes spilled, %u bytes stack, %u bytes shared memory\n",
+            usage[i].kernel, usage[i].registers,
+            usage[i].spill_stores_bytes + usage[i].spill_loads_bytes, usage[i].stack_bytes, shared);
     }
     return true;
 }
@@ -369,7 +377,8 @@ static bool generate(job *j) {
         strbuf_init(&known, j->arena);
         for (unsigned i = 0; cg_arch_at(i); i++)
             strbuf_printf(&known, "%s%s", i ? ", " : "", cg_arch_at(i)->name);
-        return complain(j, "unknown architecture", name, sv_format(j->arena, "expected one of %s", known.data).data);
+        return complain(j, "unknown architecture", name,
+                        sv_format(j->arena, "expected one of %s", known.data).data);
     }
     cg_options cg = {
         .arch = arch,
@@ -426,7 +435,8 @@ static bool write_dependencies(job *j) {
     const options *o = j->o;
     bool named = o->output && strcmp(o->output, "-") != 0;
     const char *extension = file_extension(o);
-    const char *target = named ? o->output : default_output(j->arena, j->path, extension ? extension : ".ptx");
+    const char *target =
+        named ? o->output : default_output(j->arena, j->path, extension ? extension : ".ptx");
     strbuf rule;
     strbuf_init(&rule, j->arena);
     put_make_name(&rule, target);
@@ -440,7 +450,8 @@ static bool write_dependencies(job *j) {
         put_make_name(&rule, path);
     }
     strbuf_puts(&rule, "\n");
-    return write_output(j, o->depfile ? o->depfile : default_output(j->arena, j->path, ".d"), strbuf_view(&rule));
+    return write_output(j, o->depfile ? o->depfile : default_output(j->arena, j->path, ".d"),
+                        strbuf_view(&rule));
 }
 
 /// The option given, if any, that makes no sense for a file of tile IR.

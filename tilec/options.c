@@ -90,14 +90,24 @@ static bool take_number(parse *p, const char *option, const char *v, uint32_t le
     bool digits = *v >= '0' && *v <= '9' && !*end;
     if (digits && n >= least && n <= most && (!power || !(n & (n - 1))))
         return *out = (uint32_t)n, true;
-    return wrong(p, option, v,
-                 sv_format(p->arena, "%s from %u to %u", power ? "a power of two" : "a number", least, most).data);
+    return wrong(
+        p, option, v,
+        sv_format(p->arena, "%s from %u to %u", power ? "a power of two" : "a number", least, most)
+            .data);
 }
 
-static bool take_num_warps(parse *p, const char *v) { return take_number(p, "--num-warps", v, 1, 32, true, &p->o->num_warps); }
-static bool take_num_ctas(parse *p, const char *v) { return take_number(p, "--num-ctas", v, 1, 16, true, &p->o->num_ctas); }
-static bool take_num_stages(parse *p, const char *v) { return take_number(p, "--num-stages", v, 1, 16, false, &p->o->num_stages); }
-static bool take_maxnreg(parse *p, const char *v) { return take_number(p, "--maxnreg", v, 16, 255, false, &p->o->maxnreg); }
+static bool take_num_warps(parse *p, const char *v) {
+    return take_number(p, "--num-warps", v, 1, 32, true, &p->o->num_warps);
+}
+static bool take_num_ctas(parse *p, const char *v) {
+    return take_number(p, "--num-ctas", v, 1, 16, true, &p->o->num_ctas);
+}
+static bool take_num_stages(parse *p, const char *v) {
+    return take_number(p, "--num-stages", v, 1, 16, false, &p->o->num_stages);
+}
+static bool take_maxnreg(parse *p, const char *v) {
+    return take_number(p, "--maxnreg", v, 16, 255, false, &p->o->maxnreg);
+}
 
 static bool take_ptx(parse *p, const char *v) {
     unsigned major, minor;
@@ -113,7 +123,8 @@ static bool take_fp_fusion(parse *p, const char *v) {
     return p->o->no_fp_fusion = v[1] == 'f', true;
 }
 
-#define FLAG_OPTION(name) static bool take_##name(parse *p, const char *v) { return (void)v, p->o->name = true; }
+#define FLAG_OPTION(name)                                                                          \
+    static bool take_##name(parse *p, const char *v) { return (void)v, p->o->name = true; }
 FLAG_OPTION(resource_usage)
 FLAG_OPTION(time)
 FLAG_OPTION(check)
@@ -158,11 +169,14 @@ static const struct {
 enum { NUM_OPTIONS = sizeof table / sizeof *table };
 
 void options_print_help(strbuf *out) {
-    strbuf_puts(out, "usage: tilec [options] FILE.tile [FILE2 ...]\n"
-                     "Compiles each file to FILE.ptx in the current directory; '-' reads standard input.\n\n");
+    strbuf_puts(
+        out,
+        "usage: tilec [options] FILE.tile [FILE2 ...]\n"
+        "Compiles each file to FILE.ptx in the current directory; '-' reads standard input.\n\n");
     for (size_t i = 0; i < NUM_OPTIONS; i++) {
         bool is_long = table[i].name[1] == '-';
-        sv left = table[i].value ? sv_format(out->arena, "%s%s%s", table[i].name, is_long ? "=" : " ", table[i].value)
+        sv left = table[i].value ? sv_format(out->arena, "%s%s%s", table[i].name,
+                                             is_long ? "=" : " ", table[i].value)
                                  : sv_from(table[i].name);
         strbuf_printf(out, "  %-22.*s %s\n", SV_ARG(left), table[i].help);
     }

@@ -4,7 +4,14 @@
 
 #include "frontend/frontend.h"
 
-typedef enum emit_kind { EMIT_PTX, EMIT_CUBIN, EMIT_LLVM, EMIT_TILE, EMIT_AST, EMIT_JSON } emit_kind;
+typedef enum emit_kind {
+    EMIT_PTX,
+    EMIT_CUBIN,
+    EMIT_LLVM,
+    EMIT_TILE,
+    EMIT_AST,
+    EMIT_JSON
+} emit_kind;
 
 typedef VEC(const char *) string_list;
 

@@ -38,11 +38,11 @@ static bool cut(sv s, char c, sv *head, sv *rest) {
 /// An integer as the language writes it, with a sign: no 010 that is 8, nothing over 64 bits.
 static bool parse_int(const char *text, int64_t *out) {
     const char *digits = text + (*text == '-' || *text == '+');
-    int base = digits[0] != '0' || !digits[1]              ? 10
-               : digits[1] == 'x' || digits[1] == 'X'      ? 16
-               : digits[1] == 'o' || digits[1] == 'O'      ? 8
-               : digits[1] == 'b' || digits[1] == 'B'      ? 2
-                                                           : 0;
+    int base = digits[0] != '0' || !digits[1]         ? 10
+               : digits[1] == 'x' || digits[1] == 'X' ? 16
+               : digits[1] == 'o' || digits[1] == 'O' ? 8
+               : digits[1] == 'b' || digits[1] == 'B' ? 2
+                                                      : 0;
     digits += base == 10 ? 0 : 2;
     if (!base || !isxdigit((unsigned char)*digits))
         return false;
@@ -120,7 +120,9 @@ static bool parse_type(sv text, fe_arg *out, sv *bad_hint) {
     if (has_hint) {
         unsigned n = 0;
         for (size_t i = 0; i < hint.len; i++)
-            n = hint.data[i] >= '0' && hint.data[i] <= '9' && n < 1000 ? n * 10 + (unsigned)(hint.data[i] - '0') : 9999;
+            n = hint.data[i] >= '0' && hint.data[i] <= '9' && n < 1000
+                    ? n * 10 + (unsigned)(hint.data[i] - '0')
+                    : 9999;
         if (!n || n > 1024 || (n & (n - 1)) || (!pointer && !dtype_is_int(t)) || (has_one && n > 1))
             *bad_hint = hint;
         out->divisibility = n;
@@ -132,7 +134,8 @@ bool parse_signature(arena *a, sv text, signature *out, sv *message) {
     sv name, rest;
     text = trim(text);
     if (!cut(text, '(', &name, &rest) || !rest.len || rest.data[rest.len - 1] != ')') {
-        *message = sv_format(a, "--signature: expected 'kernel(name=type, ...)', got '%" SV_FMT "'", SV_ARG(text));
+        *message = sv_format(a, "--signature: expected 'kernel(name=type, ...)', got '%" SV_FMT "'",
+                             SV_ARG(text));
         return false;
     }
     rest.len--;
@@ -147,19 +150,24 @@ bool parse_signature(arena *a, sv text, signature *out, sv *message) {
             has_value = true;
         arg.name = key;
         if (!has_value || !key.len || !value.len) {
-            *message = sv_format(a, "--signature: expected name=type, got '%" SV_FMT "'", SV_ARG(item));
+            *message =
+                sv_format(a, "--signature: expected name=type, got '%" SV_FMT "'", SV_ARG(item));
             return false;
         }
         if (parse_type(value, &arg, &bad_hint)) {
             if (bad_hint.len) {
-                *message = sv_format(a, "--signature: wrong hint '%" SV_FMT "' for '%" SV_FMT "'; expected a power of two up to 1024 after ':', or =1 on an integer",
-                                     SV_ARG(bad_hint), SV_ARG(key));
+                *message = sv_format(
+                    a,
+                    "--signature: wrong hint '%" SV_FMT "' for '%" SV_FMT
+                    "'; expected a power of two up to 1024 after ':', or =1 on an integer",
+                    SV_ARG(bad_hint), SV_ARG(key));
                 return false;
             }
         } else if (parse_constant(a, value, &arg.constant)) {
             arg.is_constexpr = true;
         } else {
-            *message = sv_format(a, "--signature: '%" SV_FMT "' is neither a type nor a value", SV_ARG(value));
+            *message = sv_format(a, "--signature: '%" SV_FMT "' is neither a type nor a value",
+                                 SV_ARG(value));
             return false;
         }
         for (uint32_t i = 0; i < args.len; i++)

@@ -29,13 +29,14 @@ int main(void) {
     }
     if (tile_module_load_string(dev, "axpy.tile", source, sizeof source - 1, &mod, &err) ||
         tile_module_get_kernel(mod, "axpy", &axpy, &err) ||
-        tile_buffer_create(dev, sizeof x, &dx, &err) || tile_buffer_create(dev, sizeof y, &dy, &err) ||
+        tile_buffer_create(dev, sizeof x, &dx, &err) ||
+        tile_buffer_create(dev, sizeof y, &dy, &err) ||
         tile_copy_to_device(dx, 0, x, sizeof x, NULL, &err) ||
         tile_copy_to_device(dy, 0, y, sizeof y, NULL, &err))
         goto done;
 
-    tile_arg args[] = {TILE_BUFFER(dx, "fp32"), TILE_BUFFER(dy, "fp32"), TILE_FP32(2.0), TILE_I32(N),
-                       TILE_CONSTEXPR_INT("BLOCK", BLOCK)};
+    tile_arg args[] = {TILE_BUFFER(dx, "fp32"), TILE_BUFFER(dy, "fp32"), TILE_FP32(2.0),
+                       TILE_I32(N), TILE_CONSTEXPR_INT("BLOCK", BLOCK)};
     tile_launch_options options = {.size = sizeof options, .grid = {(N + BLOCK - 1) / BLOCK}};
     if (tile_launch(axpy, args, 5, &options, &err) || tile_synchronize(dev, NULL, &err) ||
         tile_copy_to_host(y, dy, 0, sizeof y, NULL, &err))

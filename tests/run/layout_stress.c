@@ -112,7 +112,7 @@ static void put_part(text *t, const char *name, const uint32_t *v, unsigned n) {
 typedef struct module {
     text layouts, body;
     unsigned num_layouts, num_values;
-    unsigned warp; // log2 of num_warps
+    unsigned warp;           // log2 of num_warps
     uint32_t *want, *out_is; // what the kernel compares with, and what it must have stored
     uint32_t used;           // of both
 } module;
@@ -156,14 +156,16 @@ static void put_store(module *m, unsigned v, uint32_t n, unsigned l, const uint3
 static void put_assert(module *m, unsigned a, unsigned b, const char *tile, unsigned l,
                        const char *what) {
     unsigned c = new_value(m);
-    put(&m->body, "    %%v%u: tile<%sxi1, #l%u> = cmp %%v%u, %%v%u {pred = \"eq\"}\n", c, tile, l, a, b);
+    put(&m->body, "    %%v%u: tile<%sxi1, #l%u> = cmp %%v%u, %%v%u {pred = \"eq\"}\n", c, tile, l,
+        a, b);
     put(&m->body, "    assert %%v%u {text = \"%s\"}\n", c, what);
 }
 
 // ---------------------------------------------------------------------------- cases
 
 static uint32_t input[INPUT];
-static const char *const types[] = {"i32", "fp32", "i8", "fp16", "fp64", "i1", "i64", "bf16", "u16"};
+static const char *const types[] = {"i32", "fp32", "i8",   "fp16", "fp64",
+                                    "i1",  "i64",  "bf16", "u16"};
 
 typedef struct shape {
     unsigned rank;
@@ -234,8 +236,10 @@ static unsigned put_reduce(module *m, unsigned kind, unsigned v, unsigned j, uns
     text *t = &m->body;
     unsigned r = new_value(m);
     if (kind == ARGMIN) {
-        put(t, "    %%w%u: %s, %%v%u: %s = reduce %%v%u, %%v%u {axis = %u} (%%a%u: %s, %%b%u: i32, "
-               "%%c%u: %s, %%d%u: i32) {\n", r, result, r, index_result, v, j, axis, r, type, r, r, type, r);
+        put(t,
+            "    %%w%u: %s, %%v%u: %s = reduce %%v%u, %%v%u {axis = %u} (%%a%u: %s, %%b%u: i32, "
+            "%%c%u: %s, %%d%u: i32) {\n",
+            r, result, r, index_result, v, j, axis, r, type, r, r, type, r);
         put(t, "        %%e%u: i1 = cmp %%a%u, %%c%u {pred = \"lt\"}\n", r, r, r);
         put(t, "        %%f%u: i1 = cmp %%a%u, %%c%u {pred = \"eq\"}\n", r, r, r);
         put(t, "        %%g%u: i1 = cmp %%b%u, %%d%u {pred = \"lt\"}\n", r, r, r);
@@ -246,8 +250,8 @@ static unsigned put_reduce(module *m, unsigned kind, unsigned v, unsigned j, uns
         put(t, "        yield %%l%u, %%m%u\n    }\n", r, r);
         return r;
     }
-    put(t, "    %%v%u: %s = reduce %%v%u {axis = %u} (%%a%u: %s, %%b%u: %s) {\n", r, result, v, axis, r,
-        type, r, type);
+    put(t, "    %%v%u: %s = reduce %%v%u {axis = %u} (%%a%u: %s, %%b%u: %s) {\n", r, result, v,
+        axis, r, type, r, type);
     if (kind == HORNER) {
         put(t, "        %%c%u: i32 = const {value = 3}\n", r);
         put(t, "        %%d%u: i32 = mul %%a%u, %%c%u\n", r, r, r);
@@ -255,7 +259,10 @@ static unsigned put_reduce(module *m, unsigned kind, unsigned v, unsigned j, uns
     } else {
         bool is_bool = !strcmp(type, "i1");
         put(t, "        %%e%u: %s = %s %%a%u, %%b%u\n", r, type,
-            kind == SUM ? "add" : is_bool ? "or" : "max", r, r);
+            kind == SUM ? "add"
+            : is_bool   ? "or"
+                        : "max",
+            r, r);
     }
     put(t, "        yield %%e%u\n    }\n", r);
     return r;
@@ -280,8 +287,8 @@ static uint32_t reduce_here(unsigned kind, const shape *s, uint32_t axis_mask, c
 }
 
 /// Compares %r with what is wanted, in every copy, and stores it.
-static void put_checks(module *m, unsigned r, uint32_t n, unsigned l, bool scalar, const uint32_t *is,
-                       const char *what) {
+static void put_checks(module *m, unsigned r, uint32_t n, unsigned l, bool scalar,
+                       const uint32_t *is, const char *what) {
     char flat[16];
     sprintf(flat, "%u", n);
     memcpy(m->want + m->used, is, n * sizeof(uint32_t));
@@ -311,7 +318,8 @@ static void put_reduction(module *m, uint32_t start, const shape *s, unsigned nu
     map a = random_map(s->bits, m->warp, mask), r = reduced(&a, mask);
     map other = random_map(r.index_bits, m->warp, 0);
     unsigned la = add_layout(m, &a), lr = add_layout(m, &r), lo = add_layout(m, &other);
-    const char *type = kind == LAST || kind == ARGMIN ? types[rnd(sizeof(types) / sizeof(types[0]))] : "i32";
+    const char *type =
+        kind == LAST || kind == ARGMIN ? types[rnd(sizeof(types) / sizeof(types[0]))] : "i32";
     bool scalar = s->rank == 1;
     char flat[16], flat_result[16], rest[64] = "", result[96], index_result[96], what[64];
     uint32_t n_result = 1u << r.index_bits;
@@ -344,8 +352,10 @@ static void put_reduction(module *m, uint32_t start, const shape *s, unsigned nu
         put_checks(m, y, n_result, lr, scalar, is, what);
     } else if (!scalar) { // depends on the order, but must be the same in every copy
         unsigned c = new_value(m), d = new_value(m);
-        put(&m->body, "    %%v%u: tile<%sxi32, #l%u> = convert_layout %%v%u\n", c, flat_result, lo, y);
-        put(&m->body, "    %%v%u: tile<%sxi32, #l%u> = convert_layout %%v%u\n", d, flat_result, lr, c);
+        put(&m->body, "    %%v%u: tile<%sxi32, #l%u> = convert_layout %%v%u\n", c, flat_result, lo,
+            y);
+        put(&m->body, "    %%v%u: tile<%sxi32, #l%u> = convert_layout %%v%u\n", d, flat_result, lr,
+            c);
         put_assert(m, y, d, flat_result, lr, what);
     }
 }
@@ -375,7 +385,8 @@ static void put_atomic(module *m, uint32_t start, const shape *s, unsigned numbe
     put(t, "    %%i%u: tile<%uxi32, #l%u> = arange {start = %u}\n", w, n, l, m->used);
     put(t, "    %%p%u: tile<%ux*i32, #l%u> = splat %%out\n", w, n, l);
     put(t, "    %%q%u: tile<%ux*i32, #l%u> = addptr %%p%u, %%i%u\n", w, n, l, w, w);
-    put(t, "    %%v%u: tile<%uxi32, #l%u> = atomic_rmw %%q%u, %%v%u {kind = \"add\"}\n", w, n, l, w, v);
+    put(t, "    %%v%u: tile<%uxi32, #l%u> = atomic_rmw %%q%u, %%v%u {kind = \"add\"}\n", w, n, l, w,
+        v);
     old = new_value(m);
     put(t, "    %%v%u: tile<%uxi32, #l%u> = const {value = %d}\n", old, n, l, (int)fill);
     put_assert(m, w, old, flat, l, what);
@@ -389,10 +400,11 @@ static void put_atomic(module *m, uint32_t start, const shape *s, unsigned numbe
 static void run_module(module *m, unsigned number) {
     size_t bytes = BATCH * 2 * SLICE * sizeof(uint32_t), cap = m->layouts.len + m->body.len + 512;
     char *source = malloc(cap), name[64];
-    size_t len = (size_t)snprintf(source, cap,
-                                  "%sfunc @stress(%%x: *i32, %%want: *i32, %%out: *i32) "
-                                  "{num_warps = %u, num_ctas = 1, num_stages = 1} {\n%s    return\n}\n",
-                                  m->layouts.data, 1u << m->warp, m->body.data);
+    size_t len =
+        (size_t)snprintf(source, cap,
+                         "%sfunc @stress(%%x: *i32, %%want: *i32, %%out: *i32) "
+                         "{num_warps = %u, num_ctas = 1, num_stages = 1} {\n%s    return\n}\n",
+                         m->layouts.data, 1u << m->warp, m->body.data);
     sprintf(name, "stress-%u.tir", number);
     tile_buffer *x = buffer_from(input, sizeof(input)), *want = buffer_from(m->want, bytes),
                 *out = buffer_from(NULL, bytes);
@@ -431,8 +443,10 @@ static void run_module(module *m, unsigned number) {
 static void run_batch(unsigned number) {
     static char layouts[1 << 16], body[1 << 19];
     static uint32_t want[BATCH * 2 * SLICE], out_is[BATCH * 2 * SLICE];
-    module m = {.layouts = {layouts, 0, sizeof(layouts)}, .body = {body, 0, sizeof(body)},
-                .want = want, .out_is = out_is};
+    module m = {.layouts = {layouts, 0, sizeof(layouts)},
+                .body = {body, 0, sizeof(body)},
+                .want = want,
+                .out_is = out_is};
     rng = number * 0x9E3779B97F4A7C15ull;
     rnd(1);
     m.warp = rnd(8) ? rnd(4) : rnd(6);
@@ -452,10 +466,12 @@ static void run_batch(unsigned number) {
 }
 
 int main(int argc, char **argv) {
-    unsigned cases = argc > 1 ? (unsigned)atoi(argv[1]) : 2000, first = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+    unsigned cases = argc > 1 ? (unsigned)atoi(argv[1]) : 2000,
+             first = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
     open_test_device();
     for (uint32_t i = 0; i < INPUT; i++)
-        input[i] = (i * 2654435761u >> 7) % 97 & (i % 3 ? UINT32_MAX : 0); // small, zeros, many equal
+        input[i] =
+            (i * 2654435761u >> 7) % 97 & (i % 3 ? UINT32_MAX : 0); // small, zeros, many equal
     for (unsigned i = 0; i < cases / BATCH; i++)
         run_batch(first + i);
     return finish();

@@ -137,7 +137,10 @@ static inline void store_float(float_type t, void *data, size_t i, double v) {
     if (t == FP16) {
         int e = (int)(bits >> 23 & 255) - 112;
         uint32_t sign = bits >> 16 & 0x8000, m = bits >> 13 & 1023;
-        h = (uint16_t)(isnan(v) ? 0x7e00 : isinf(v) || e > 30 ? sign | 0x7c00 : e <= 0 ? sign : sign | (uint32_t)e << 10 | m);
+        h = (uint16_t)(isnan(v)             ? 0x7e00
+                       : isinf(v) || e > 30 ? sign | 0x7c00
+                       : e <= 0             ? sign
+                                            : sign | (uint32_t)e << 10 | m);
     }
     memcpy((char *)data + 2 * i, &h, 2);
 }

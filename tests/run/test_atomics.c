@@ -18,7 +18,8 @@ static void test_tickets(void) {
     for (uint32_t w = 1; w <= 8; w *= 2) {
         int32_t zero = 0;
         tile_buffer *dn = buffer_from(&zero, 4), *dout = buffer_from(NULL, sizeof out);
-        tile_arg args[] = {TILE_BUFFER(dn, "i32"), TILE_BUFFER(dout, "i32"), TILE_CONSTEXPR_INT("N", N)};
+        tile_arg args[] = {TILE_BUFFER(dn, "i32"), TILE_BUFFER(dout, "i32"),
+                           TILE_CONSTEXPR_INT("N", N)};
         launch(k, args, 3, PROGRAMS, w);
         read_buffer(dout, out, sizeof out), read_buffer(dn, &zero, 4);
         expect(zero == PROGRAMS, "%d tickets, expected %d", zero, PROGRAMS);
@@ -48,12 +49,15 @@ static void test_histogram(void) {
         float f[16] = {0};
         for (int i = 0; i < N; i++)
             want[x[i]]++, want[16] = x[i] > want[16] ? x[i] : want[16];
-        tile_buffer *dx = buffer_from(x, sizeof x), *dh = buffer_from(h, sizeof h), *df = buffer_from(f, sizeof f);
-        tile_arg args[] = {TILE_BUFFER(dx, "i32"), TILE_BUFFER(dh, "i32"), TILE_BUFFER(df, "fp32"), TILE_I32(N), TILE_CONSTEXPR_INT("B", B)};
+        tile_buffer *dx = buffer_from(x, sizeof x), *dh = buffer_from(h, sizeof h),
+                    *df = buffer_from(f, sizeof f);
+        tile_arg args[] = {TILE_BUFFER(dx, "i32"), TILE_BUFFER(dh, "i32"), TILE_BUFFER(df, "fp32"),
+                           TILE_I32(N), TILE_CONSTEXPR_INT("B", B)};
         launch(k, args, 5, (N + B - 1) / B, w);
         read_buffer(dh, h, sizeof h), read_buffer(df, f, sizeof f);
         for (int i = 0; i < 17; i++)
-            expect(h[i] == want[i] && (i == 16 || f[i] == 0.5f * (float)want[i]), "%u warps: bin %d: %d, expected %d", w, i, h[i], want[i]);
+            expect(h[i] == want[i] && (i == 16 || f[i] == 0.5f * (float)want[i]),
+                   "%u warps: bin %d: %d, expected %d", w, i, h[i], want[i]);
         tile_buffer_destroy(dx), tile_buffer_destroy(dh), tile_buffer_destroy(df);
     }
     tile_module_destroy(mod);
@@ -72,17 +76,21 @@ static void test_old_values(void) {
     tile_kernel *k = kernel_from(source, "k", &mod);
     for (uint32_t n = 1; n <= 512; n *= 8)
         for (uint32_t w = 1; w <= 8; w *= 2) {
-            int32_t *x = xmalloc(n * 4), *y = xmalloc((2 * n + 1) * 4), *after = xmalloc(n * 4), total = 0;
+            int32_t *x = xmalloc(n * 4), *y = xmalloc((2 * n + 1) * 4), *after = xmalloc(n * 4),
+                    total = 0;
             for (uint32_t i = 0; i < n; i++)
                 total += x[i] = (int32_t)(random_u32() % 1000);
             tile_buffer *dx = buffer_from(x, n * 4), *dy = buffer_from(NULL, (2 * n + 1) * 4);
-            tile_arg args[] = {TILE_BUFFER(dx, "i32"), TILE_BUFFER(dy, "i32"), TILE_CONSTEXPR_INT("N", n)};
+            tile_arg args[] = {TILE_BUFFER(dx, "i32"), TILE_BUFFER(dy, "i32"),
+                               TILE_CONSTEXPR_INT("N", n)};
             launch(k, args, 3, 1, w);
             read_buffer(dy, y, (2 * n + 1) * 4), read_buffer(dx, after, n * 4);
             for (uint32_t i = 0; i < n; i++)
                 expect(y[i] == x[i] && y[n + i] == x[i] + (int32_t)i * 10 && after[i] == x[i] + 1,
-                       "%u elements, %u warps: element %u: %d %d %d from %d", n, w, i, y[i], y[n + i], after[i], x[i]);
-            expect(y[2 * n] == total, "%u elements, %u warps: sum of old values %d, expected %d", n, w, y[2 * n], total);
+                       "%u elements, %u warps: element %u: %d %d %d from %d", n, w, i, y[i],
+                       y[n + i], after[i], x[i]);
+            expect(y[2 * n] == total, "%u elements, %u warps: sum of old values %d, expected %d", n,
+                   w, y[2 * n], total);
             tile_buffer_destroy(dx), tile_buffer_destroy(dy);
             free(x), free(y), free(after);
         }

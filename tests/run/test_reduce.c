@@ -25,16 +25,21 @@ static void test_int_axes(uint32_t rows, uint32_t cols) {
     tile_module *mod;
     tile_kernel *k = kernel_from(source, "k", &mod);
     uint32_t n = rows * cols;
-    int32_t *x = xmalloc(n * 4), *s0 = xmalloc(cols * 4), *m1 = xmalloc(rows * 4), *kd = xmalloc(n * 4), all[2];
+    int32_t *x = xmalloc(n * 4), *s0 = xmalloc(cols * 4), *m1 = xmalloc(rows * 4),
+            *kd = xmalloc(n * 4), all[2];
     for (uint32_t i = 0; i < n; i++)
         x[i] = (int32_t)(random_u32() % 20001) - 10000;
-    tile_buffer *dx = buffer_from(x, n * 4), *ds = buffer_from(NULL, cols * 4), *dm = buffer_from(NULL, rows * 4),
-                *da = buffer_from(NULL, 8), *dk = buffer_from(NULL, n * 4);
+    tile_buffer *dx = buffer_from(x, n * 4), *ds = buffer_from(NULL, cols * 4),
+                *dm = buffer_from(NULL, rows * 4), *da = buffer_from(NULL, 8),
+                *dk = buffer_from(NULL, n * 4);
     for (size_t w = 0; w < 6; w++) {
-        tile_arg args[] = {TILE_BUFFER(dx, "i32"), TILE_BUFFER(ds, "i32"), TILE_BUFFER(dm, "i32"), TILE_BUFFER(da, "i32"),
-                           TILE_BUFFER(dk, "i32"), TILE_CONSTEXPR_INT("R", rows), TILE_CONSTEXPR_INT("C", cols)};
+        tile_arg args[] = {TILE_BUFFER(dx, "i32"),       TILE_BUFFER(ds, "i32"),
+                           TILE_BUFFER(dm, "i32"),       TILE_BUFFER(da, "i32"),
+                           TILE_BUFFER(dk, "i32"),       TILE_CONSTEXPR_INT("R", rows),
+                           TILE_CONSTEXPR_INT("C", cols)};
         launch(k, args, 7, warps_list[w]);
-        read_buffer(ds, s0, cols * 4), read_buffer(dm, m1, rows * 4), read_buffer(da, all, 8), read_buffer(dk, kd, n * 4);
+        read_buffer(ds, s0, cols * 4), read_buffer(dm, m1, rows * 4), read_buffer(da, all, 8),
+            read_buffer(dk, kd, n * 4);
         int32_t total = 0, least = INT32_MAX;
         for (uint32_t r = 0; r < rows; r++) {
             int32_t top = INT32_MIN;
@@ -44,20 +49,25 @@ static void test_int_axes(uint32_t rows, uint32_t cols) {
                 top = v > top ? v : top;
                 least = v < least ? v : least;
             }
-            expect(m1[r] == top, "[%u, %u] %u warps: max of row %u: %d, expected %d", rows, cols, warps_list[w], r, m1[r], top);
+            expect(m1[r] == top, "[%u, %u] %u warps: max of row %u: %d, expected %d", rows, cols,
+                   warps_list[w], r, m1[r], top);
             for (uint32_t c = 0; c < cols; c++)
-                expect(kd[r * cols + c] == x[r * cols + c] - top, "[%u, %u] %u warps: keep_dims at %u %u", rows, cols, warps_list[w], r, c);
+                expect(kd[r * cols + c] == x[r * cols + c] - top,
+                       "[%u, %u] %u warps: keep_dims at %u %u", rows, cols, warps_list[w], r, c);
         }
         for (uint32_t c = 0; c < cols; c++) {
             int32_t s = 0;
             for (uint32_t r = 0; r < rows; r++)
                 s += x[r * cols + c];
-            expect(s0[c] == s, "[%u, %u] %u warps: sum of column %u: %d, expected %d", rows, cols, warps_list[w], c, s0[c], s);
+            expect(s0[c] == s, "[%u, %u] %u warps: sum of column %u: %d, expected %d", rows, cols,
+                   warps_list[w], c, s0[c], s);
         }
-        expect(all[0] == total && all[1] == least, "[%u, %u] %u warps: whole tile: %d %d, expected %d %d", rows, cols,
-               warps_list[w], all[0], all[1], total, least);
+        expect(all[0] == total && all[1] == least,
+               "[%u, %u] %u warps: whole tile: %d %d, expected %d %d", rows, cols, warps_list[w],
+               all[0], all[1], total, least);
     }
-    tile_buffer_destroy(dx), tile_buffer_destroy(ds), tile_buffer_destroy(dm), tile_buffer_destroy(da), tile_buffer_destroy(dk);
+    tile_buffer_destroy(dx), tile_buffer_destroy(ds), tile_buffer_destroy(dm),
+        tile_buffer_destroy(da), tile_buffer_destroy(dk);
     tile_module_destroy(mod);
     free(x), free(s0), free(m1), free(kd);
 }
@@ -77,17 +87,21 @@ static void test_three_axes(void) {
     float x[512], a[128], b[64], c[32];
     for (int i = 0; i < 512; i++)
         x[i] = (float)(random_u32() % 256) * 0.25f;
-    tile_buffer *dx = buffer_from(x, sizeof x), *da = buffer_from(NULL, sizeof a), *db = buffer_from(NULL, sizeof b), *dc = buffer_from(NULL, sizeof c);
+    tile_buffer *dx = buffer_from(x, sizeof x), *da = buffer_from(NULL, sizeof a),
+                *db = buffer_from(NULL, sizeof b), *dc = buffer_from(NULL, sizeof c);
     for (size_t w = 0; w < 6; w++) {
-        tile_arg args[] = {TILE_BUFFER(dx, "fp32"), TILE_BUFFER(da, "fp32"), TILE_BUFFER(db, "fp32"), TILE_BUFFER(dc, "fp32")};
+        tile_arg args[] = {TILE_BUFFER(dx, "fp32"), TILE_BUFFER(da, "fp32"),
+                           TILE_BUFFER(db, "fp32"), TILE_BUFFER(dc, "fp32")};
         launch(k, args, 4, warps_list[w]);
         read_buffer(da, a, sizeof a), read_buffer(db, b, sizeof b), read_buffer(dc, c, sizeof c);
         float ra[128] = {0}, rb[64] = {0}, rc[32] = {0};
         for (int i = 0; i < 512; i++)
             ra[i % 128] += x[i], rb[i / 128 * 16 + i % 16] += x[i], rc[i / 16] += x[i];
-        expect(!memcmp(a, ra, sizeof a) && !memcmp(b, rb, sizeof b) && !memcmp(c, rc, sizeof c), "3-D sums at %u warps", warps_list[w]);
+        expect(!memcmp(a, ra, sizeof a) && !memcmp(b, rb, sizeof b) && !memcmp(c, rc, sizeof c),
+               "3-D sums at %u warps", warps_list[w]);
     }
-    tile_buffer_destroy(dx), tile_buffer_destroy(da), tile_buffer_destroy(db), tile_buffer_destroy(dc);
+    tile_buffer_destroy(dx), tile_buffer_destroy(da), tile_buffer_destroy(db),
+        tile_buffer_destroy(dc);
     tile_module_destroy(mod);
 }
 
@@ -115,7 +129,8 @@ static void test_welford_loop(void) {
     float x[N], got;
     for (int i = 0; i < N; i++)
         x[i] = (float)(random_u32() % 10007) / 97.0f;
-    tile_buffer *dx = buffer_from(x, sizeof x), *dout = buffer_from(NULL, 4), *ds = buffer_from(NULL, 4);
+    tile_buffer *dx = buffer_from(x, sizeof x), *dout = buffer_from(NULL, 4),
+                *ds = buffer_from(NULL, 4);
     double v[N], spread = 1e9;
     int32_t steps = 0, got_steps;
     for (int i = 0; i < N; i++)
@@ -132,25 +147,26 @@ static void test_welford_loop(void) {
         steps++;
     }
     for (size_t w = 0; w < 6; w++) {
-        tile_arg args[] = {TILE_BUFFER(dx, "fp32"), TILE_BUFFER(dout, "fp32"), TILE_BUFFER(ds, "i32"), TILE_CONSTEXPR_INT("N", N)};
+        tile_arg args[] = {TILE_BUFFER(dx, "fp32"), TILE_BUFFER(dout, "fp32"),
+                           TILE_BUFFER(ds, "i32"), TILE_CONSTEXPR_INT("N", N)};
         launch(k, args, 4, warps_list[w]);
         read_buffer(dout, &got, 4), read_buffer(ds, &got_steps, 4);
-        expect(got_steps == steps && fabs(got - spread) < 1e-4 * spread, "Welford at %u warps: %d steps to %g, expected %d to %g",
-               warps_list[w], got_steps, (double)got, steps, spread);
+        expect(got_steps == steps && fabs(got - spread) < 1e-4 * spread,
+               "Welford at %u warps: %d steps to %g, expected %d to %g", warps_list[w], got_steps,
+               (double)got, steps, spread);
     }
     tile_buffer_destroy(dx), tile_buffer_destroy(dout), tile_buffer_destroy(ds);
     tile_module_destroy(mod);
 }
 
 static void test_small_tiles(void) {
-    static const char source[] =
-        "def k(x: *i32, y: *i32, N: constexpr):\n"
-        "    o = arange(0, N)\n"
-        "    v = load(x + o)\n"
-        "    store(y + o, v * sum(v, 0))\n"
-        "    store(y + N, max(v, axis=0))\n"
-        "    atomic_add(y + N + 1, sum(v))\n"
-        "    atomic_add(y + N + 2 + o, v)\n";
+    static const char source[] = "def k(x: *i32, y: *i32, N: constexpr):\n"
+                                 "    o = arange(0, N)\n"
+                                 "    v = load(x + o)\n"
+                                 "    store(y + o, v * sum(v, 0))\n"
+                                 "    store(y + N, max(v, axis=0))\n"
+                                 "    atomic_add(y + N + 1, sum(v))\n"
+                                 "    atomic_add(y + N + 2 + o, v)\n";
     tile_module *mod;
     tile_kernel *k = kernel_from(source, "k", &mod);
     for (uint32_t n = 1; n <= 2048; n *= 2)
@@ -163,12 +179,16 @@ static void test_small_tiles(void) {
             }
             memset(y, 0, (2 * n + 2) * 4);
             tile_buffer *dx = buffer_from(x, n * 4), *dy = buffer_from(y, (2 * n + 2) * 4);
-            tile_arg args[] = {TILE_BUFFER(dx, "i32"), TILE_BUFFER(dy, "i32"), TILE_CONSTEXPR_INT("N", n)};
+            tile_arg args[] = {TILE_BUFFER(dx, "i32"), TILE_BUFFER(dy, "i32"),
+                               TILE_CONSTEXPR_INT("N", n)};
             launch(k, args, 3, warps_list[w]);
             read_buffer(dy, y, (2 * n + 2) * 4);
-            expect(y[n] == m && y[n + 1] == s, "%u elements, %u warps: max %d, sum %d, expected %d, %d", n, warps_list[w], y[n], y[n + 1], m, s);
+            expect(y[n] == m && y[n + 1] == s,
+                   "%u elements, %u warps: max %d, sum %d, expected %d, %d", n, warps_list[w], y[n],
+                   y[n + 1], m, s);
             for (uint32_t i = 0; i < n; i++)
-                expect(y[i] == x[i] * s && y[n + 2 + i] == x[i], "%u elements, %u warps: element %u", n, warps_list[w], i);
+                expect(y[i] == x[i] * s && y[n + 2 + i] == x[i],
+                       "%u elements, %u warps: element %u", n, warps_list[w], i);
             tile_buffer_destroy(dx), tile_buffer_destroy(dy);
             free(x), free(y);
         }
@@ -177,7 +197,8 @@ static void test_small_tiles(void) {
 
 int main(void) {
     open_test_device();
-    static const uint32_t shapes[][2] = {{1, 1}, {1, 64}, {64, 1}, {4, 1024}, {128, 8}, {16, 64}, {32, 32}, {2, 2}, {256, 4}};
+    static const uint32_t shapes[][2] = {{1, 1},   {1, 64},  {64, 1}, {4, 1024}, {128, 8},
+                                         {16, 64}, {32, 32}, {2, 2},  {256, 4}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         test_int_axes(shapes[i][0], shapes[i][1]);
     test_three_axes();

@@ -27,7 +27,15 @@ static bool within(float_type t, double x, double max, double got, double ref) {
     return fabs(got - ref) <= bound;
 }
 
-typedef enum row_kind { PLAIN, OFFSET, HAS_NEG_INF, HAS_INF, HAS_NAN, ALL_NEG_INF, ROW_KINDS } row_kind;
+typedef enum row_kind {
+    PLAIN,
+    OFFSET,
+    HAS_NEG_INF,
+    HAS_INF,
+    HAS_NAN,
+    ALL_NEG_INF,
+    ROW_KINDS
+} row_kind;
 
 static double element(row_kind kind, long c) {
     double v = ((double)(random_u32() % 4096) - 2048) / 256;
@@ -53,19 +61,23 @@ static void test_shape(tile_module *mod, float_type t, long cols, bool persisten
     char *x = xmalloc((size_t)(rows * x_stride) * w), *y = xmalloc((size_t)(rows * y_stride) * w);
     for (long r = 0; r < rows; r++)
         for (long c = 0; c < x_stride; c++)
-            store_float(t, x, (size_t)(r * x_stride + c), c < cols ? element((row_kind)(r % ROW_KINDS), c) : 1e30);
-    tile_buffer *dx = buffer_from(x, (size_t)(rows * x_stride) * w), *dy = buffer_from(NULL, (size_t)(rows * y_stride) * w);
+            store_float(t, x, (size_t)(r * x_stride + c),
+                        c < cols ? element((row_kind)(r % ROW_KINDS), c) : 1e30);
+    tile_buffer *dx = buffer_from(x, (size_t)(rows * x_stride) * w),
+                *dy = buffer_from(NULL, (size_t)(rows * y_stride) * w);
     char name[64];
     snprintf(name, sizeof name, "softmax_%s%s", persistent ? "persistent_" : "", float_names[t]);
     tile_kernel *k;
     must(tile_module_get_kernel(mod, name, &k, &err));
-    tile_arg args[8] = {TILE_BUFFER(dy, float_names[t]), TILE_BUFFER(dx, float_names[t]), TILE_I32(y_stride), TILE_I32(x_stride)};
+    tile_arg args[8] = {TILE_BUFFER(dy, float_names[t]), TILE_BUFFER(dx, float_names[t]),
+                        TILE_I32(y_stride), TILE_I32(x_stride)};
     uint32_t n = 4;
     if (persistent)
         args[n++] = TILE_I32(rows);
     args[n++] = TILE_I32(cols);
     args[n++] = TILE_CONSTEXPR_INT("BLOCK", next_power_of_2((uint32_t)cols));
-    tile_launch_options o = {.size = sizeof o, .grid = {persistent ? 5 : (uint32_t)rows}, .num_warps = warps};
+    tile_launch_options o = {
+        .size = sizeof o, .grid = {persistent ? 5 : (uint32_t)rows}, .num_warps = warps};
     must(tile_launch(k, args, n, &o, &err));
     read_buffer(dy, y, (size_t)(rows * y_stride) * w);
     double *ref = xmalloc((size_t)cols * sizeof *ref);
@@ -76,21 +88,27 @@ static void test_shape(tile_module *mod, float_type t, long cols, bool persisten
         for (long c = 0; c < cols; c++)
             max = fmax(max, load_float(t, row, (size_t)c));
         for (long c = 0; c < cols; c++) {
-            double got = load_float(t, y, (size_t)(r * y_stride + c)), v = load_float(t, row, (size_t)c);
+            double got = load_float(t, y, (size_t)(r * y_stride + c)),
+                   v = load_float(t, row, (size_t)c);
             sum += got;
             // A row with an infinite or NaN element is NaN as a whole in IEEE arithmetic; the max of
             // a row with a NaN ignores it, so that only the sum carries it.
-            bool all_nan = r % ROW_KINDS == HAS_INF || r % ROW_KINDS == HAS_NAN || r % ROW_KINDS == ALL_NEG_INF;
+            bool all_nan = r % ROW_KINDS == HAS_INF || r % ROW_KINDS == HAS_NAN ||
+                           r % ROW_KINDS == ALL_NEG_INF;
             bool ok = all_nan ? isnan(got) || (r % ROW_KINDS == HAS_INF && c != 0 && got == 0)
                               : within(t, v, max, got, ref[c]);
-            expect(ok, "%s %ld columns, %u warps, row %ld, column %ld: x = %g, got %.9g, expected %.9g", name, cols, warps, r, c, v, got, ref[c]);
+            expect(ok,
+                   "%s %ld columns, %u warps, row %ld, column %ld: x = %g, got %.9g, expected %.9g",
+                   name, cols, warps, r, c, v, got, ref[c]);
         }
         if (r % ROW_KINDS <= HAS_NEG_INF && cols > 1)
-            expect(fabs(sum - 1) <= (t == FP32 ? 1e-5 : 1e-2) || isnan(ref[0]), "%s row %ld of %ld columns sums to %.9g", name, r, cols, sum);
+            expect(fabs(sum - 1) <= (t == FP32 ? 1e-5 : 1e-2) || isnan(ref[0]),
+                   "%s row %ld of %ld columns sums to %.9g", name, r, cols, sum);
         for (long c = cols; c < y_stride && r + 1 < rows; c++) {
             uint8_t bytes[4];
             memcpy(bytes, y + (size_t)(r * y_stride + c) * w, w);
-            expect(bytes[0] == 0xA5 && bytes[1] == 0xA5, "%s wrote past the row at row %ld, column %ld of %ld", name, r, c, cols);
+            expect(bytes[0] == 0xA5 && bytes[1] == 0xA5,
+                   "%s wrote past the row at row %ld, column %ld of %ld", name, r, c, cols);
         }
     }
     tile_buffer_destroy(dx), tile_buffer_destroy(dy);
@@ -109,7 +127,8 @@ int main(void) {
     open_test_device();
     tile_module *mod;
     must(tile_module_load_file(dev, EXAMPLES_DIR "/softmax.tile", &mod, &err));
-    static const long sizes[] = {1, 2, 3, 7, 31, 32, 33, 127, 128, 255, 256, 781, 1000, 1023, 1024, 1025, 4096, 4097, 12345};
+    static const long sizes[] = {1,   2,   3,    7,    31,   32,   33,   127,  128,  255,
+                                 256, 781, 1000, 1023, 1024, 1025, 4096, 4097, 12345};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int t = FP32; t <= BF16; t++) {
             test_shape(mod, (float_type)t, sizes[s], false, warps_for(sizes[s], s + (size_t)t));

@@ -17,19 +17,22 @@ static void test_add(void) {
     static float x[N], y[N], z[N];
     for (int i = 0; i < N; i++)
         x[i] = (float)(random_u32() % 4096) / 16, y[i] = (float)(random_u32() % 4096) / 16;
-    tile_buffer *dx = buffer_from(x, sizeof x), *dy = buffer_from(y, sizeof y), *dz = buffer_from(NULL, sizeof z);
-    tile_arg args[] = {TILE_BUFFER(dx, "fp32"), TILE_BUFFER(dy, "fp32"), TILE_BUFFER(dz, "fp32"), TILE_INT(N),
-                       TILE_CONSTEXPR_INT("BLOCK", BLOCK)};
+    tile_buffer *dx = buffer_from(x, sizeof x), *dy = buffer_from(y, sizeof y),
+                *dz = buffer_from(NULL, sizeof z);
+    tile_arg args[] = {TILE_BUFFER(dx, "fp32"), TILE_BUFFER(dy, "fp32"), TILE_BUFFER(dz, "fp32"),
+                       TILE_INT(N), TILE_CONSTEXPR_INT("BLOCK", BLOCK)};
     tile_launch_options o = {.size = sizeof o, .grid = {(N + BLOCK - 1) / BLOCK}};
     must(tile_launch(k, args, 5, &o, &err));
     read_buffer(dz, z, sizeof z);
     for (int i = 0; i < N; i++)
-        expect(z[i] == x[i] + y[i], "add_kernel: element %d: %g, expected %g", i, (double)z[i], (double)(x[i] + y[i]));
+        expect(z[i] == x[i] + y[i], "add_kernel: element %d: %g, expected %g", i, (double)z[i],
+               (double)(x[i] + y[i]));
     tile_buffer_destroy(dx), tile_buffer_destroy(dy), tile_buffer_destroy(dz);
     tile_module_destroy(mod);
 }
 
-static void check_softmax(const char *what, const float *x, const float *y, long rows, long cols, long stride) {
+static void check_softmax(const char *what, const float *x, const float *y, long rows, long cols,
+                          long stride) {
     for (long r = 0; r < rows; r++) {
         double max = -INFINITY, sum = 0;
         for (long c = 0; c < cols; c++)
@@ -39,14 +42,17 @@ static void check_softmax(const char *what, const float *x, const float *y, long
         for (long c = 0; c < cols; c++) {
             double ref = exp(x[r * stride + c] - max) / sum, got = y[r * stride + c];
             double bound = (4 + 2 * fabs(x[r * stride + c] - max)) * 0x1p-24 * ref;
-            expect(fabs(got - ref) <= bound, "%s: row %ld of %ld columns, column %ld: %.9g, expected %.9g", what, r, cols, c, got, ref);
+            expect(fabs(got - ref) <= bound,
+                   "%s: row %ld of %ld columns, column %ld: %.9g, expected %.9g", what, r, cols, c,
+                   got, ref);
         }
     }
 }
 
 static void test_softmax(bool fused) {
     tile_module *mod;
-    tile_kernel *k = fused ? load("fused_softmax.py", "softmax_kernel", &mod) : load("row_softmax.py", "row_softmax", &mod);
+    tile_kernel *k = fused ? load("fused_softmax.py", "softmax_kernel", &mod)
+                           : load("row_softmax.py", "row_softmax", &mod);
     static const long sizes[] = {1, 3, 33, 128, 781, 1000, 1024, 4097};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         long cols = sizes[s], rows = 23, stride = cols + (long)(s % 3);
@@ -64,7 +70,8 @@ static void test_softmax(bool fused) {
         if (fused)
             args[n++] = TILE_INT(rows);
         args[n++] = TILE_INT(cols);
-        args[n++] = TILE_CONSTEXPR_INT(fused ? "BLOCK_SIZE" : "BLOCK", next_power_of_2((uint32_t)cols));
+        args[n++] =
+            TILE_CONSTEXPR_INT(fused ? "BLOCK_SIZE" : "BLOCK", next_power_of_2((uint32_t)cols));
         if (fused)
             args[n++] = TILE_CONSTEXPR_INT("num_stages", 4);
         tile_launch_options o = {.size = sizeof o, .grid = {(uint32_t)rows}, .num_warps = 8};

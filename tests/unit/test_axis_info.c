@@ -149,7 +149,8 @@ static const struct {
      "c 1 d 1 k 16"},
     {"%r: tile<64xi1> = cmp %ns, %ms {pred = \"lt\"}", "c 1 d 1 k 64"},
     {"%x: tile<64xi1> = cmp %offs, %ns {pred = \"lt\"}\n%y: tile<64xi1> = splat %b\n"
-     "%r: tile<64xi1> = and %x, %y", "c 1 d 1 k 16"},
+     "%r: tile<64xi1> = and %x, %y",
+     "c 1 d 1 k 16"},
     // an unaligned run may cross the threshold anywhere
     {"%o: tile<64xi32> = add %offs, %ms\n%r: tile<64xi1> = cmp %o, %ns {pred = \"lt\"}",
      "c 1 d 1 k 1"},
@@ -165,7 +166,8 @@ static const struct {
     {"%o: tile<64xi32> = add %offs, %ms\n%r: tile<64x*fp32> = addptr %ps, %o", "c 64 d 4 k 1"},
     {"%e: *fp32 = addptr %p, %u\n%r: tile<64x*fp32> = splat %e", "c 1 d 16 k 64"},
     {"%o: tile<64xi32> = mul %offs, %ms\n%r: tile<64x*fp32> = addptr %ps, %o", "c 1 d 4 k 1"},
-    {"%o: tile<64x*fp32> = addptr %ps, %offs\n%r: tile<64x*fp32> = addptr %o, %ns", "c 64 d 16 k 1"},
+    {"%o: tile<64x*fp32> = addptr %ps, %offs\n%r: tile<64x*fp32> = addptr %o, %ns",
+     "c 64 d 16 k 1"},
     // shape
     {"%r: tile<64x1xi32> = reshape %offs", "c 64 1 d 64 1 k 1 1"},
     {"%r: tile<1x64xi32> = reshape %offs", "c 1 64 d 1 64 k 1 1"},
@@ -180,7 +182,8 @@ static const struct {
     {"%x: tile<64x1xi32> = reshape %a\n%s: tile<64x1xi32> = splat %n\n"
      "%t: tile<64x1xi32> = mul %x, %s\n%v: tile<64x64xi32> = broadcast %t\n"
      "%y: tile<1x64xi32> = reshape %a\n%z: tile<64x64xi32> = broadcast %y\n"
-     "%r: tile<64x64xi32> = add %v, %z", "c 1 64 d 1 16 k 1 1"},
+     "%r: tile<64x64xi32> = add %v, %z",
+     "c 1 64 d 1 16 k 1 1"},
     // the author's word
     {"%r: tile<64xi32> = hint %ms {divisibility = [16], contiguity = [8]}", "c 8 d 16 k 64"},
     {"%r: i32 = hint %m {divisibility = [24]}", "c 1 d 8 k 1"},
@@ -195,15 +198,19 @@ static const struct {
      "c 1 d 16 k 1"},
     {"%q1: i32 = for %c0, %n, %c1, %c64 (%i: i32, %r: i32) {\nyield %r\n}", "c 1 d 64 k 1 = 64"},
     {"%r: tile<64xi32> = for %c0, %n, %c1, %offs (%i: i32, %x: tile<64xi32>) {\n"
-     "%y: tile<64xi32> = add %x, %t16\nyield %y\n}", "c 64 d 16 k 1"},
+     "%y: tile<64xi32> = add %x, %t16\nyield %y\n}",
+     "c 64 d 16 k 1"},
     {"%r: tile<64x*fp32> = for %c0, %n, %c1, %ps (%i: i32, %x: tile<64x*fp32>) {\n"
-     "%y: tile<64x*fp32> = addptr %x, %t16\nyield %y\n}", "c 1 d 16 k 64"},
+     "%y: tile<64x*fp32> = addptr %x, %t16\nyield %y\n}",
+     "c 1 d 16 k 64"},
     {"%r: i32 = if %b {\nyield %n\n} else {\nyield %c64\n}", "c 1 d 16 k 1"},
     {"%r: i32 = while %c64 (%x: i32) {\n%k: i1 = cmp %x, %n {pred = \"lt\"}\n"
-     "condition %k, %x\n} do (%z: i32) {\n%y: i32 = add %z, %c16\nyield %y\n}", "c 1 d 16 k 1"},
+     "condition %k, %x\n} do (%z: i32) {\n%y: i32 = add %z, %c16\nyield %y\n}",
+     "c 1 d 16 k 1"},
     // a value that a loop weakens a little each time is given up
     {"%z: i32 = mul %n, %c64\n%q1: i32 = for %c0, %n, %c1, %z (%i: i32, %r: i32) {\n"
-     "%t: i32 = const {value = 2}\n%y: i32 = div %r, %t\nyield %y\n}", "c 1 d 1 k 1"},
+     "%t: i32 = const {value = 2}\n%y: i32 = div %r, %t\nyield %y\n}",
+     "c 1 d 1 k 1"},
     // memory is unknown
     {"%x: tile<64x*bf16> = addptr %qs, %offs\n%r: tile<64xbf16> = load %x", "c 1 d 1 k 1"},
 };
@@ -237,7 +244,8 @@ static const struct {
     {"%z: *fp32 = bitcast %q\n%r: *fp32 = for %c0, %n, %c1, %p (%i: i32, %x: *fp32) {\nyield %z\n}",
      -1},
     {"%r: *fp32 = for %c0, %n, %c1, %p (%i: i32, %x: *fp32) {\n%y: *fp32 = addptr %x, %n\n"
-     "yield %y\n}", 0},
+     "yield %y\n}",
+     0},
 };
 
 static void test_pointer_roots(void **state) {
@@ -261,16 +269,23 @@ static void test_access_widths(void **state) {
     static const char ptr[] = "%x: tile<64x*fp32> = addptr %ps, %offs\n";
     sv whole = sv_format(*state, "%s%%r: tile<64xfp32> = load %%x", ptr);
     assert_int_equal(width_of(*state, whole.data), 4);
-    sv masked = sv_format(*state, "%s%%k: tile<64xi1> = cmp %%offs, %%ns {pred = \"lt\"}\n"
-                                  "%%r: tile<64xfp32> = load %%x, %%k", ptr);
+    sv masked = sv_format(*state,
+                          "%s%%k: tile<64xi1> = cmp %%offs, %%ns {pred = \"lt\"}\n"
+                          "%%r: tile<64xfp32> = load %%x, %%k",
+                          ptr);
     assert_int_equal(width_of(*state, masked.data), 4);
-    sv ragged = sv_format(*state, "%s%%k: tile<64xi1> = cmp %%offs, %%ms {pred = \"lt\"}\n"
-                                  "%%r: tile<64xfp32> = load %%x, %%k", ptr);
+    sv ragged = sv_format(*state,
+                          "%s%%k: tile<64xi1> = cmp %%offs, %%ms {pred = \"lt\"}\n"
+                          "%%r: tile<64xfp32> = load %%x, %%k",
+                          ptr);
     assert_int_equal(width_of(*state, ragged.data), 1);
     assert_int_equal(width_of(*state, "%x: tile<64x*bf16> = addptr %qs, %offs\n"
-                                      "%r: tile<64xbf16> = load %x"), 1);
-    sv atomic = sv_format(*state, "%s%%v: tile<64xfp32> = const {value = 1.0}\n"
-                                  "%%r: tile<64xfp32> = atomic_rmw %%x, %%v {kind = \"fadd\"}", ptr);
+                                      "%r: tile<64xbf16> = load %x"),
+                     1);
+    sv atomic = sv_format(*state,
+                          "%s%%v: tile<64xfp32> = const {value = 1.0}\n"
+                          "%%r: tile<64xfp32> = atomic_rmw %%x, %%v {kind = \"fadd\"}",
+                          ptr);
     assert_int_equal(width_of(*state, atomic.data), 1);
 }
 

@@ -33,7 +33,8 @@ static uint32_t place_number(const layout *l, layout_place p) {
 /// Calls check for every assignment of bases to a layout with these bit counts.
 static void for_every_layout(unsigned index_bits, unsigned reg_bits, unsigned warp_bits,
                              void (*check)(const layout *)) {
-    layout l = {.index_bits = (uint8_t)index_bits, .reg_bits = (uint8_t)reg_bits,
+    layout l = {.index_bits = (uint8_t)index_bits,
+                .reg_bits = (uint8_t)reg_bits,
                 .warp_bits = (uint8_t)warp_bits};
     unsigned places = layout_place_bits(&l);
     for (uint64_t code = 0; code < 1ull << (index_bits * places); code++) {
@@ -46,8 +47,10 @@ static void for_every_layout(unsigned index_bits, unsigned reg_bits, unsigned wa
 /// A random valid layout: a random surjection, sprinkled with zero and dependent bases.
 static layout random_layout(uint64_t *rng, unsigned index_bits, unsigned reg_bits,
                             unsigned warp_bits, unsigned cta_bits) {
-    layout l = {.index_bits = (uint8_t)index_bits, .reg_bits = (uint8_t)reg_bits,
-                .warp_bits = (uint8_t)warp_bits, .cta_bits = (uint8_t)cta_bits};
+    layout l = {.index_bits = (uint8_t)index_bits,
+                .reg_bits = (uint8_t)reg_bits,
+                .warp_bits = (uint8_t)warp_bits,
+                .cta_bits = (uint8_t)cta_bits};
     do {
         for (unsigned i = 0; i < layout_place_bits(&l); i++) {
             uint32_t v = next_random(rng) & ((1u << index_bits) - 1);
@@ -424,16 +427,11 @@ static void test_contiguous_regs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_span_exhaustive),
-        cmocka_unit_test(test_places_exhaustive),
-        cmocka_unit_test(test_places_random),
-        cmocka_unit_test(test_invalid),
-        cmocka_unit_test(test_blocked),
-        cmocka_unit_test(test_worked_examples),
-        cmocka_unit_test(test_permute),
-        cmocka_unit_test(test_broadcast_and_reduce),
-        cmocka_unit_test(test_classify),
-        cmocka_unit_test(test_contiguous_regs),
+        cmocka_unit_test(test_span_exhaustive), cmocka_unit_test(test_places_exhaustive),
+        cmocka_unit_test(test_places_random),   cmocka_unit_test(test_invalid),
+        cmocka_unit_test(test_blocked),         cmocka_unit_test(test_worked_examples),
+        cmocka_unit_test(test_permute),         cmocka_unit_test(test_broadcast_and_reduce),
+        cmocka_unit_test(test_classify),        cmocka_unit_test(test_contiguous_regs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,9 +163,16 @@ static bool is_right(const example *e, const compiled *c, host_order order, uint
     }
     host_arg args[] = {{(uintptr_t)x}, {(uintptr_t)out}};
     host_allocation allocations[] = {{x, BYTES, "x"}, {out, BYTES, "out"}};
-    host_run run = {.code = c->code, .grid = {1, 1, 1}, .args = args, .num_args = 2,
-                    .allocations = allocations, .num_allocations = 2, .order = order, .seed = seed,
-                    .threads = 1, .timeout_s = 60};
+    host_run run = {.code = c->code,
+                    .grid = {1, 1, 1},
+                    .args = args,
+                    .num_args = 2,
+                    .allocations = allocations,
+                    .num_allocations = 2,
+                    .order = order,
+                    .seed = seed,
+                    .threads = 1,
+                    .timeout_s = 60};
     host_error error;
     bool right = host_exec(&run, &error) == HOST_OK;
     e->reference(want_x, want);
@@ -189,13 +196,15 @@ static void check(const example *e, uint32_t num_warps) {
     compiled whole = compile(e, num_warps, 0);
     unsigned right = count_right(e, &whole, &tried);
     if (right != tried)
-        fail_msg("%s, %u warps: wrong in %u of %u orders", e->name, num_warps, tried - right, tried);
+        fail_msg("%s, %u warps: wrong in %u of %u orders", e->name, num_warps, tried - right,
+                 tried);
     unsigned n = 0;
     for (bool same = false; !same;) {
         compiled c = compile(e, num_warps, n + 1);
         same = sv_equal(c.binary.llvm_ir, whole.binary.llvm_ir); // there is no such barrier
         if (!same && count_right(e, &c, &tried) == tried)
-            fail_msg("%s, %u warps: without barrier %u, no order is wrong", e->name, num_warps, n + 1);
+            fail_msg("%s, %u warps: without barrier %u, no order is wrong", e->name, num_warps,
+                     n + 1);
         n += !same;
         discard(&c);
     }

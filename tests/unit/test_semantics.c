@@ -95,13 +95,14 @@ static void check_row(const char *expression, const char *left, const char *righ
              "    c = o > 3\n"
              "    result = %s\n"
              "    tl.static_assert(result.dtype == tl.%s, result.dtype)\n",
-             left, two ? right : left, literal ? ": tl.constexpr" : " = tl.load(pb + o)", expression,
-             refused ? "i32" : ours);
+             left, two ? right : left, literal ? ": tl.constexpr" : " = tl.load(pb + o)",
+             expression, refused ? "i32" : ours);
     if (literal) {
         char *at = strstr(source, ": tl.constexpr\n");
         char tail[1024];
         snprintf(tail, sizeof tail, "%s", at + strlen(": tl.constexpr"));
-        snprintf(at, sizeof source - (size_t)(at - source), ": tl.constexpr = %s%s", right + 4, tail);
+        snprintf(at, sizeof source - (size_t)(at - source), ": tl.constexpr = %s%s", right + 4,
+                 tail);
     }
     lowered l = lower(source);
     bool fine = refused ? !l.ok && !strstr(l.messages, "static assertion") : l.ok;
@@ -376,8 +377,9 @@ static void test_hints_and_checks(void **state) {
 
 static void test_poison_is_silent(void **state) {
     (void)state;
-    lowered l = lower_body("y = undefined + x\n    z = tl.exp(y * 2)[:, None]\n    store(p + o, z)\n"
-                           "    if y > 0:\n        store(p, sum(y, 0))");
+    lowered l =
+        lower_body("y = undefined + x\n    z = tl.exp(y * 2)[:, None]\n    store(p + o, z)\n"
+                   "    if y > 0:\n        store(p, sum(y, 0))");
     const char *first = strstr(l.messages, "error:");
     assert_non_null(first);
     assert_null(strstr(first + 1, "error:"));
@@ -445,15 +447,24 @@ static void test_doc_is_complete(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reference_table), cmocka_unit_test(test_literals),
-        cmocka_unit_test(test_pointers),        cmocka_unit_test(test_broadcasting),
-        cmocka_unit_test(test_other_operators), cmocka_unit_test(test_casts),
-        cmocka_unit_test(test_where),           cmocka_unit_test(test_binding),
-        cmocka_unit_test(test_creation),        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_memory),          cmocka_unit_test(test_atomics),
-        cmocka_unit_test(test_reductions),      cmocka_unit_test(test_combine),
-        cmocka_unit_test(test_math),            cmocka_unit_test(test_hints_and_checks),
-        cmocka_unit_test(test_poison_is_silent), cmocka_unit_test(test_doc_examples),
+        cmocka_unit_test(test_reference_table),
+        cmocka_unit_test(test_literals),
+        cmocka_unit_test(test_pointers),
+        cmocka_unit_test(test_broadcasting),
+        cmocka_unit_test(test_other_operators),
+        cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_where),
+        cmocka_unit_test(test_binding),
+        cmocka_unit_test(test_creation),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_atomics),
+        cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_combine),
+        cmocka_unit_test(test_math),
+        cmocka_unit_test(test_hints_and_checks),
+        cmocka_unit_test(test_poison_is_silent),
+        cmocka_unit_test(test_doc_examples),
         cmocka_unit_test(test_doc_is_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,8 +14,8 @@ enum { MAX_REGS = 64 };
 static void run_plan(const layout *from, const layout *to, const shuffle_plan *p, uint32_t warp) {
     static uint32_t sent[32][MAX_REGS], received[32][MAX_REGS];
     for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t turn = shuffle_plan_sum(p->before_lane, lane) ^
-                        shuffle_plan_sum(p->before_warp, warp);
+        uint32_t turn =
+            shuffle_plan_sum(p->before_lane, lane) ^ shuffle_plan_sum(p->before_warp, warp);
         for (uint32_t r = 0; r < layout_reg_count(from); r++)
             sent[lane][r] = layout_apply(from, (layout_place){r ^ turn, lane, warp, 0});
     }
@@ -62,7 +62,8 @@ static void test_random_pairs(void **state) {
             do {
                 rng = rng * 1664525 + 1013904223;
                 unsigned more = rng >> 30;
-                *l = (layout){.index_bits = (uint8_t)n, .warp_bits = (uint8_t)warps,
+                *l = (layout){.index_bits = (uint8_t)n,
+                              .warp_bits = (uint8_t)warps,
                               .reg_bits = (uint8_t)(n > 5 ? n - 5 + more / 2 : more)};
                 for (unsigned i = 0; i < layout_place_bits(l); i++) {
                     rng = rng * 1664525 + 1013904223;

@@ -33,8 +33,9 @@ static const char header[] =
     "%s0: i32 = const {value = 0}\n"
     "%s1: i32 = const {value = 1}\n";
 
-#define REDUCE(r, v) "%" r ": i32 = reduce %" v " {axis = 0} (%" r "a: i32, %" r "b: i32) {\n" \
-                     "%" r "s: i32 = add %" r "a, %" r "b\nyield %" r "s\n}\n"
+#define REDUCE(r, v)                                                                               \
+    "%" r ": i32 = reduce %" v " {axis = 0} (%" r "a: i32, %" r "b: i32) {\n"                      \
+    "%" r "s: i32 = add %" r "a, %" r "b\nyield %" r "s\n}\n"
 
 typedef struct row {
     const char *what, *body, *barriers;
@@ -49,7 +50,8 @@ static const row rows[] = {
     {"neighbours", "store %px, %i\n%v: tile<128xi32, #l0> = load %px1\n", ".B"},
     {"neighbours, the other way", "%v: tile<128xi32, #l0> = load %px1\nstore %px, %v\n", ".B"},
     {"two reads", "%v: i32 = load %x\n%w: tile<128xi32, #l0> = load %px\n", ".."},
-    {"several threads on one address", "%v: tile<128xi32, #l0> = load %pxh\nstore %pxh, %v\n", ".B"},
+    {"several threads on one address", "%v: tile<128xi32, #l0> = load %pxh\nstore %pxh, %v\n",
+     ".B"},
     {"copies", "%v: tile<64xi32, #l1> = load %pj\nstore %pj, %v\n", ".B"},
     {"scalar in place", "%v: i32 = load %x\nstore %x, %v\n", ".B"},
     {"the user's barrier", "%v: i32 = load %x\nbarrier\nstore %px, %i\n", ".."},
@@ -78,8 +80,8 @@ static const row rows[] = {
      "store %x, %n\nyield\n}\n",
      "BB"},
     {"reductions take turns", REDUCE("r", "i") REDUCE("s", "i") REDUCE("t", "i"), "..."},
-    {"one reduction in a loop",
-     "for %s0, %n, %s1 (%k: i32) {\n" REDUCE("r", "i") "yield\n}\n", "B"},
+    {"one reduction in a loop", "for %s0, %n, %s1 (%k: i32) {\n" REDUCE("r", "i") "yield\n}\n",
+     "B"},
     {"two reductions in a loop",
      "for %s0, %n, %s1 (%k: i32) {\n" REDUCE("r", "i") REDUCE("s", "i") "yield\n}\n", ".."},
     {"a conversion waits inside",
@@ -91,14 +93,19 @@ static const row rows[] = {
     {"an atomic publishes what was stored",
      "store %px, %i\n%w: tile<128xi32, #l0> = atomic_rmw %py, %i {kind = \"add\"}\n", ".B"},
     {"a relaxed one does not",
-     "store %px, %i\n%w: tile<128xi32, #l0> = atomic_rmw %py, %i {kind = \"add\", sem = \"relaxed\"}\n",
+     "store %px, %i\n%w: tile<128xi32, #l0> = atomic_rmw %py, %i {kind = \"add\", sem = "
+     "\"relaxed\"}\n",
      ".."},
 };
 
 static bool is_listed(const ir_op *op) {
     switch (op->opcode) {
-    case OP_LOAD: case OP_STORE: case OP_ATOMIC_RMW: case OP_ATOMIC_CAS:
-    case OP_REDUCE: case OP_CONVERT_LAYOUT:
+    case OP_LOAD:
+    case OP_STORE:
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS:
+    case OP_REDUCE:
+    case OP_CONVERT_LAYOUT:
         return true;
     default:
         return false;

@@ -45,7 +45,7 @@ static unsigned check_side(const layout *l, const swizzle *s, bool writes) {
         for (uint32_t reg = 0; reg < layout_reg_count(l); reg++) {
             uint32_t at = swizzle_offset(s, layout_apply(l, (layout_place){.reg = reg}));
             if (at % bytes)
-                continue; // not the first of a vector
+                continue;                                // not the first of a vector
             for (unsigned k = 0; k < s->vec_log2; k++) { // its others are here as well
                 uint32_t with = layout_apply(l, (layout_place){.reg = reg}) ^ s->vec[k];
                 layout_place p = layout_find(l, with);
@@ -57,7 +57,8 @@ static unsigned check_side(const layout *l, const swizzle *s, bool writes) {
             for (uint32_t lane = 0; lane < 32; lane++) {
                 uint32_t index = layout_apply(l, (layout_place){reg, lane, warp, 0});
                 offset[lane] = swizzle_offset(s, index);
-                active[lane] = !writes || (!(lane & copies.lane_mask) && !(warp & copies.warp_mask));
+                active[lane] =
+                    !writes || (!(lane & copies.lane_mask) && !(warp & copies.warp_mask));
                 if (active[lane])
                     assert_int_equal(offset[lane] % bytes, 0);
             }
@@ -129,7 +130,8 @@ static void test_random_pairs(void **state) {
             layout *l = &pair[side];
             do {
                 rng = rng * 1664525 + 1013904223;
-                *l = (layout){.index_bits = (uint8_t)n, .warp_bits = (uint8_t)warps,
+                *l = (layout){.index_bits = (uint8_t)n,
+                              .warp_bits = (uint8_t)warps,
                               .reg_bits = (uint8_t)(n > 5 ? n - 5 + (rng >> 30) : rng >> 30)};
                 for (unsigned i = 0; i < layout_place_bits(l); i++) {
                     rng = rng * 1664525 + 1013904223;
