@@ -18,10 +18,38 @@ static void survey_exprs(survey *s, const ast_exprs *list) {
         survey_expr(s, list->data[i]);
 }
 
+static bool is_target(const ast_expr *e, sv name) {
+    bool found = e->kind == EXPR_NAME && sv_equal(e->name, name);
+    for (uint32_t i = 0; i < e->items.len && !found; i++)
+        found = (e->kind == EXPR_TUPLE || e->kind == EXPR_LIST) && is_target(e->items.data[i], name);
+    return found;
+}
+
+static bool is_assigned(const ast_block *b, sv name) {
+    for (uint32_t i = 0; i < b->len; i++) {
+        const ast_stmt *st = b->data[i];
+        for (uint32_t t = 0; t < st->targets.len; t++)
+            if (is_target(st->targets.data[t], name))
+                return true;
+        if (is_assigned(&st->body, name) || is_assigned(&st->orelse, name))
+            return true;
+    }
+    return false;
+}
+
+/// Whether the name is a parameter or a variable of the function, and so no other function.
+static bool is_local(const ast_func *f, sv name) {
+    for (uint32_t i = 0; i < f->num_params; i++)
+        if (sv_equal(f->params[i].name, name))
+            return true;
+    return is_assigned(&f->body, name);
+}
+
 static void survey_name(survey *s, sv name) {
+    const fe_kernel *all = s->program->functions.data;
     for (uint32_t i = 0; i < s->program->functions.len; i++)
-        if (i != s->function && sv_equal(s->program->functions.data[i].name, name))
-            s->is_used[i] = true;
+        if (i != s->function && sv_equal(all[i].name, name) && !s->is_used[i])
+            s->is_used[i] = !is_local(all[s->function].func, name);
 }
 
 static void survey_expr(survey *s, const ast_expr *e) {
