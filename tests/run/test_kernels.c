@@ -5,7 +5,6 @@
 #include "run.h"
 
 enum { COUNT = 4096 };
-
 typedef struct memory {
     int32_t a[COUNT], b[COUNT];
     float x[COUNT], y[COUNT];
