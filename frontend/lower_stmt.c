@@ -21,13 +21,13 @@ void lower_assign_name(lowering *lo, sv name, src_range at, value v, bool keeps_
 
 static void assign_tuple(lowering *lo, const ast_expr *target, value v, bool keeps_constexpr) {
     uint32_t n = target->items.len;
-    bool fits = v.kind == VALUE_TUPLE && v.num_items == n;
     for (uint32_t i = 0; i < n; i++)
         if (target->items.data[i]->kind == EXPR_STARRED) {
             lower_error(lo, target->items.data[i]->range,
                         "'*' in the names of an assignment is not supported; name each value");
             v = value_poison();
         }
+    bool fits = v.kind == VALUE_TUPLE && v.num_items == n;
     if (v.kind == VALUE_TUPLE && !fits)
         lower_error(lo, target->range, "cannot unpack %u value%s into %u name%s", v.num_items,
                     v.num_items == 1 ? "" : "s", n, n == 1 ? "" : "s");
