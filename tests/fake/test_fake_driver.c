@@ -72,6 +72,26 @@ static tile_status launch(session *s, int32_t n, tile_error *err) {
     return tile_launch(s->k, args, 3, &o, err);
 }
 
+/// Everything that a launch needs, open.
+static session open_session(void) {
+    session s = {0};
+    tile_error err = {0};
+    EXPECT(!tile_device_open("cuda:0", &s.dev, &err));
+    EXPECT(!tile_module_load_string(s.dev, "add.tile", source, sizeof source - 1, &s.mod, &err));
+    EXPECT(!tile_module_get_kernel(s.mod, NULL, &s.k, &err));
+    EXPECT(!tile_buffer_create(s.dev, 4096, &s.x, &err));
+    EXPECT(!tile_buffer_create(s.dev, 4096, &s.y, &err));
+    tile_error_clear(&err);
+    return s;
+}
+
+static void close_session(session *s) {
+    tile_buffer_destroy(s->x);
+    tile_buffer_destroy(s->y);
+    tile_module_destroy(s->mod);
+    tile_device_close(s->dev);
+}
+
 /// Opens everything and launches once; whatever happens, closes all of it.
 static tile_status whole_life(tile_error *err) {
     session s = {0};
@@ -88,21 +108,13 @@ static tile_status whole_life(tile_error *err) {
         status = launch(&s, 1000, err);
     if (!status)
         status = tile_synchronize(s.dev, NULL, err);
-    tile_buffer_destroy(s.x);
-    tile_buffer_destroy(s.y);
-    tile_module_destroy(s.mod);
-    tile_device_close(s.dev);
+    close_session(&s);
     return status;
 }
 
 static void test_hit_path(void) {
-    session s = {0};
+    session s = open_session();
     tile_error err = {0};
-    EXPECT(!tile_device_open("cuda:0", &s.dev, &err));
-    EXPECT(!tile_module_load_string(s.dev, "add.tile", source, sizeof source - 1, &s.mod, &err));
-    EXPECT(!tile_module_get_kernel(s.mod, NULL, &s.k, &err));
-    EXPECT(!tile_buffer_create(s.dev, 4096, &s.x, &err));
-    EXPECT(!tile_buffer_create(s.dev, 4096, &s.y, &err));
     EXPECT(!launch(&s, 1000, &err));
     EXPECT(fake->grid[0] == 3 && fake->grid[1] == 1 && fake->grid[2] == 1 && fake->block == 64);
     long calls = fake->calls, mallocs = allocations, mutexes = locks, loads = fake->loads;
@@ -130,10 +142,7 @@ static void test_hit_path(void) {
     tile_launch_options o = {.size = sizeof o, .num_warps = 2};
     EXPECT(!tile_launch(s.k, args, 3, &o, &err));
     EXPECT(fake->launches == launches);
-    tile_buffer_destroy(s.x);
-    tile_buffer_destroy(s.y);
-    tile_module_destroy(s.mod);
-    tile_device_close(s.dev);
+    close_session(&s);
     tile_error_clear(&err);
 }
 
@@ -171,13 +180,7 @@ static void *launch_from_thread(void *p) {
 }
 
 static void test_threads(void) {
-    session s = {0};
-    tile_error err = {0};
-    EXPECT(!tile_device_open("cuda:0", &s.dev, &err));
-    EXPECT(!tile_module_load_string(s.dev, "add.tile", source, sizeof source - 1, &s.mod, &err));
-    EXPECT(!tile_module_get_kernel(s.mod, NULL, &s.k, &err));
-    EXPECT(!tile_buffer_create(s.dev, 4096, &s.x, &err));
-    EXPECT(!tile_buffer_create(s.dev, 4096, &s.y, &err));
+    session s = open_session();
     long loads = fake->loads;
     pthread_t threads[8];
     for (int i = 0; i < 8; i++)
@@ -185,10 +188,7 @@ static void test_threads(void) {
     for (int i = 0; i < 8; i++)
         pthread_join(threads[i], NULL);
     EXPECT(fake->loads == loads + 1); // one compile, whoever asks
-    tile_buffer_destroy(s.x);
-    tile_buffer_destroy(s.y);
-    tile_module_destroy(s.mod);
-    tile_device_close(s.dev);
+    close_session(&s);
 }
 
 /// Fails the n-th driver call for every n of a whole life: a status, a message, nothing left alive.
@@ -220,23 +220,15 @@ static void test_failures(void) {
 
 /// A launch that failed because of the driver may work when it is tried again.
 static void test_second_try(void) {
-    session s = {0};
+    session s = open_session();
     tile_error err = {0};
-    EXPECT(!tile_device_open("cuda:0", &s.dev, &err));
-    EXPECT(!tile_module_load_string(s.dev, "add.tile", source, sizeof source - 1, &s.mod, &err));
-    EXPECT(!tile_module_get_kernel(s.mod, NULL, &s.k, &err));
-    EXPECT(!tile_buffer_create(s.dev, 4096, &s.x, &err));
-    EXPECT(!tile_buffer_create(s.dev, 4096, &s.y, &err));
     for (int n = 2; n <= 8; n++) { // up to the questions about the loaded kernel
         fake->fail_at = fake->calls + n;
         EXPECT(launch(&s, 1000, &err) != TILE_OK && err.message[0]);
         fake->fail_at = 0;
     }
     EXPECT(!launch(&s, 1000, &err));
-    tile_buffer_destroy(s.x);
-    tile_buffer_destroy(s.y);
-    tile_module_destroy(s.mod);
-    tile_device_close(s.dev);
+    close_session(&s);
     EXPECT(fake->buffers == 0 && fake->libraries == 0);
     tile_error_clear(&err);
 }
