@@ -29,7 +29,6 @@ typedef struct fe_arg {
 
 typedef struct fe_options {
     uint32_t num_warps, num_ctas, num_stages, maxnreg;
-    bool check_only_types;           ///< reserved for --check
     const char *const *include_dirs; ///< -I, for `from utils import f`
     uint32_t num_include_dirs;
 } fe_options;
