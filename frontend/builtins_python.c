@@ -79,7 +79,7 @@ value build_static_assert(lowering *lo, value *args, src_range range) {
     return lower_error(lo, range, "static assertion failed%s%s", text.len ? ": " : "", text.data);
 }
 
-// What static_print says goes where all messages go: as a warning, -Wno-static-print turns it off.
+// values, sep. What static_print says goes where all messages go: as a warning, -Wno-static-print turns it off.
 value build_static_print(lowering *lo, value *args, src_range range) {
     strbuf text;
     strbuf_init(&text, lo->arena);
@@ -87,7 +87,7 @@ value build_static_print(lowering *lo, value *args, src_range range) {
     for (uint32_t i = 0; i < args[0].num_items; i++) {
         const value *v = &args[0].items[i];
         if (i)
-            strbuf_putc(&text, ' ');
+            strbuf_put(&text, args[1].str);
         if (v->kind == VALUE_IR)
             strbuf_puts(&text, sem_describe(lo, v));
         else

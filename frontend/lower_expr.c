@@ -108,13 +108,23 @@ static value lower_attribute(lowering *lo, const ast_expr *e) {
     return sem_attribute(lo, v, e->name, operator_place(lo, e));
 }
 
+/// lower:upper:step; a bare ':' has no items, else what is not given is None.
 static value lower_slice(lowering *lo, const ast_expr *e) {
-    for (uint32_t i = 0; i < e->items.len; i++)
-        if (e->items.data[i])
-            return lower_error(lo, e->range,
-                               "a slice with bounds is not supported; a tile is indexed by ':' and "
-                               "None only");
-    return (value){.kind = VALUE_SLICE};
+    value bounds[3] = {value_none(), value_none(), value_none()}, v = {.kind = VALUE_SLICE};
+    bool bare = true;
+    for (uint32_t i = 0; i < e->items.len && i < 3; i++) {
+        if (!e->items.data[i])
+            continue;
+        bounds[i] = lower_expr(lo, e->items.data[i]);
+        if (bounds[i].kind == VALUE_POISON)
+            return value_poison();
+        bare &= bounds[i].kind == VALUE_NONE;
+    }
+    if (bare)
+        return v;
+    v = value_tuple(lo->arena, bounds, 3);
+    v.kind = VALUE_SLICE;
+    return v;
 }
 
 static value lower_subscript(lowering *lo, const ast_expr *e) {

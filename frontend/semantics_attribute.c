@@ -16,10 +16,6 @@ static bool is_ptr(ir_type t) { return t.elem == DT_PTR && t.rank == 0; }
 static bool is_const(ir_type t) { return t.pointer_const; }
 static bool is_block(ir_type t) { return t.rank > 0; }
 static bool is_fp8(ir_type t) { return dtype_is_float(t.elem) && dtype_bits(t.elem) == 8; }
-static bool is_fp16(ir_type t) { return t.elem == DT_FP16; }
-static bool is_bf16(ir_type t) { return t.elem == DT_BF16; }
-static bool is_fp32(ir_type t) { return t.elem == DT_FP32; }
-static bool is_fp64(ir_type t) { return t.elem == DT_FP64; }
 
 /// dtype.is_...()
 static const struct {
@@ -31,8 +27,6 @@ static const struct {
     {"is_bool", is_bool},         {"is_int_unsigned", is_int_unsigned},
     {"is_ptr", is_ptr},           {"is_const", is_const},
     {"is_block", is_block},       {"is_fp8", is_fp8},
-    {"is_fp16", is_fp16},         {"is_bf16", is_bf16},
-    {"is_fp32", is_fp32},         {"is_fp64", is_fp64},
 };
 
 static value shape_value(lowering *lo, ir_type t) {
@@ -67,16 +61,46 @@ static bool dtype_attribute(lowering *lo, ir_type t, sv name, value *out) {
     return true;
 }
 
+/// The least or greatest value of an integer type.
+static value int_limit(dtype t, bool greatest) {
+    unsigned bits = dtype_bits(t);
+    bool is_signed = dtype_is_signed(t);
+    if (!greatest)
+        return value_int(is_signed ? -1 - (int64_t)(UINT64_MAX >> (65 - bits)) : 0);
+    value v = value_int((int64_t)(UINT64_MAX >> (64 - bits + is_signed)));
+    v.is_unsigned = v.i < 0;
+    return v;
+}
+
+/// What is asked with parentheses: dtype.is_int32(), dtype.get_int_max_value().
+static bool dtype_query(ir_type t, sv name, value *out) {
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+        if (sv_is(name, queries[i].name)) {
+            *out = value_bool(queries[i].holds(t));
+            return true;
+        }
+    sv prefix = SV("is_");
+    if (name.len > prefix.len && memcmp(name.data, prefix.data, prefix.len) == 0) {
+        dtype asked = dtype_from_name((sv){name.data + prefix.len, name.len - prefix.len});
+        *out = value_bool(t.rank == 0 && t.elem == asked);
+        return asked != DT_VOID;
+    }
+    bool greatest = sv_is(name, "get_int_max_value");
+    if (!dtype_is_int(t.elem) || (!greatest && !sv_is(name, "get_int_min_value")))
+        return false;
+    *out = int_limit(t.elem, greatest);
+    return true;
+}
+
 static value attribute_of_dtype(lowering *lo, const value *x, sv name, src_range range) {
     value out;
     if (dtype_attribute(lo, x->type, name, &out))
         return out;
+    if (dtype_query(x->type, name, &out))
+        return builtin_answer(lo, out);
     name_guess g = guess_begin(name);
-    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
-        if (sv_is(name, queries[i].name))
-            return builtin_answer(lo, value_bool(queries[i].holds(x->type)));
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
         guess_try(&g, sv_from(queries[i].name));
-    }
     return lower_error(lo, range, "a type has no attribute '%" SV_FMT "'%s", SV_ARG(name),
                        guess_text(lo, &g));
 }

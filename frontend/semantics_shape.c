@@ -216,10 +216,55 @@ value sem_broadcast_to(lowering *lo, value x, const uint32_t *dims, unsigned ran
 
 // --- subscripts
 
+/// A bound of a slice, as Python brings it into least .. most; `missing` where it is not given.
+static bool read_bound(lowering *lo, const value *v, int64_t count, const int64_t limits[2],
+                       int64_t missing, int64_t *out, src_range range) {
+    if (v->kind == VALUE_NONE) {
+        *out = missing;
+        return true;
+    }
+    if (v->kind != VALUE_INT && v->kind != VALUE_BOOL) {
+        lower_error(lo, value_place(v, range), "a tuple is sliced by compile-time integers, not %s",
+                    sem_describe(lo, v));
+        return false;
+    }
+    int64_t i = v->is_unsigned ? limits[1] : v->i < 0 ? v->i + count : v->i;
+    *out = i < limits[0] ? limits[0] : i > limits[1] ? limits[1] : i;
+    return true;
+}
+
+/// t[lower:upper:step]
+static value slice_tuple(lowering *lo, const value *x, const value *slice, src_range range) {
+    int64_t count = x->num_items, step = 1, bounds[2];
+    const value *by = &slice->items[2];
+    if (by->kind == VALUE_INT || by->kind == VALUE_BOOL)
+        step = by->is_unsigned ? INT64_MAX : by->i;
+    else if (by->kind != VALUE_NONE)
+        step = 0;
+    if (step == 0)
+        return lower_error(lo, value_place(by, range),
+                           "the step of a slice is a compile-time integer that is not 0, not %s",
+                           sem_describe(lo, by));
+    int64_t down = step < 0, limits[2] = {-down, count - down};
+    for (int i = 0; i < 2; i++)
+        if (!read_bound(lo, &slice->items[i], count, limits, limits[i != down], &bounds[i], range))
+            return value_poison();
+    value *items = ARENA_ARRAY(lo->arena, value, x->num_items + 1);
+    uint32_t n = 0;
+    for (int64_t i = bounds[0]; down ? i > bounds[1] : i < bounds[1];) {
+        items[n++] = x->items[i];
+        if (__builtin_add_overflow(i, step, &i))
+            break;
+    }
+    return value_tuple(lo->arena, items, n);
+}
+
 static value subscript_tuple(lowering *lo, const value *x, const value *index, uint32_t n,
                              src_range range) {
     if (n == 1 && index[0].kind == VALUE_SLICE && index[0].num_items == 0)
         return *x;
+    if (n == 1 && index[0].kind == VALUE_SLICE)
+        return slice_tuple(lo, x, &index[0], range);
     if (n != 1 || (index[0].kind != VALUE_INT && index[0].kind != VALUE_BOOL))
         return lower_error(lo, range, "a tuple is indexed by one compile-time integer%s%s",
                            n == 1 ? ", not " : "", n == 1 ? sem_describe(lo, &index[0]) : "");

@@ -386,65 +386,6 @@ static void test_poison_is_silent(void **state) {
     arena_destroy(l.arena);
 }
 
-// --- docs/language.md
-
-static char *read_doc(arena *a) {
-    FILE *f = fopen(TILE_SOURCE_DIR "/docs/language.md", "r");
-    strbuf text;
-    strbuf_init(&text, a);
-    assert_non_null(f);
-    for (int c; (c = getc(f)) != EOF;)
-        strbuf_putc(&text, (char)c);
-    fclose(f);
-    return text.data;
-}
-
-/// The files on the page compile, and so does the example in each row about a built-in.
-static void test_doc_examples(void **state) {
-    (void)state;
-    arena *a = arena_create();
-    char *doc = read_doc(a), *save = NULL;
-    unsigned files = 0, rows = 0;
-    for (char *at = doc; (at = strstr(at, "```python\n")); files++) {
-        at += strlen("```python\n");
-        lowered l = lower(arena_copy_string(a, at, (size_t)(strstr(at, "```") - at)));
-        if (!l.ok)
-            fail_msg("example file %u:\n%s", files, l.messages);
-        arena_destroy(l.arena);
-    }
-    for (char *line = strtok_r(doc, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        char *end = strrchr(line, '`');
-        if (strncmp(line, "| `", 3) != 0 || !strchr(line, '(') || !end || strcmp(end, "` |") != 0)
-            continue;
-        *end = '\0';
-        char *example = strrchr(line, '`') + 1;
-        expect_ok(example);
-        rows++;
-    }
-    assert_true(files == 2 && rows > 80);
-    arena_destroy(a);
-}
-
-static void test_doc_is_complete(void **state) {
-    (void)state;
-    static const char *const names[] = {
-#define BUILTIN(name, ...) name,
-#define STDLIB(name, ...) name,
-#define REFUSED(...)
-#include "frontend/builtins.def"
-    };
-    arena *a = arena_create();
-    const char *doc = read_doc(a);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (names[i][0] == '_') // for the standard library only
-            continue;
-        const char *entry = sv_format(a, "%s(", names[i]).data;
-        if (!strstr(doc, entry))
-            fail_msg("docs/language.md has no entry for %s", names[i]);
-    }
-    arena_destroy(a);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reference_table),
@@ -464,8 +405,6 @@ int main(void) {
         cmocka_unit_test(test_math),
         cmocka_unit_test(test_hints_and_checks),
         cmocka_unit_test(test_poison_is_silent),
-        cmocka_unit_test(test_doc_examples),
-        cmocka_unit_test(test_doc_is_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
