@@ -31,7 +31,8 @@ bool llvm_job_target_nvptx(llvm_job *j, const char *arch, unsigned ptx_version);
 bool llvm_job_target_host(llvm_job *j);
 /// Asks for the size of a function's stack frame if it is above `least` bytes; see frame_bytes.
 void llvm_job_measure_frame(llvm_job *j, LLVMValueRef fn, unsigned least);
-/// Verifies the module; a failure is a bug of the emitter, told in j->error.
+/// In builds that verify the tile IR after each pass, verifies LLVM's too; a failure is a bug of the
+/// emitter, told in j->error. Left out otherwise: it is a fiftieth of the compile time.
 bool llvm_job_verify(llvm_job *j);
 bool llvm_job_run_passes(llvm_job *j, const char *pipeline);
 /// Machine code as text or object; the caller disposes of *out.

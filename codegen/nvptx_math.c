@@ -3,6 +3,7 @@
 // sine and cosine are computed, because the hardware's forms lose all precision near their zeros.
 // fp16 and bf16 come here only where the hardware has the operation for them.
 #include "codegen/emit_math.h"
+#include "codegen/llvm_backend.h"
 #include "codegen/nvptx.h"
 
 static LLVMTypeRef f32_type(emitter *e) { return LLVMFloatTypeInContext(e->llvm); }
@@ -20,7 +21,9 @@ static LLVMValueRef instruction(emitter *e, const char *text, const char *regist
 }
 
 static LLVMValueRef ex2(emitter *e, LLVMValueRef x) {
-    return instruction(e, "ex2.approx.f32 $0, $1;", "=f,f", f32_type(e), x);
+    bool overloaded = llvm_major_version() >= 22;
+    const char *name = overloaded ? "llvm.nvvm.ex2.approx.f32" : "llvm.nvvm.ex2.approx.f";
+    return nvptx_call(e, name, f32_type(e), &x, 1);
 }
 
 // ---------------------------------------------------------------------------- sine, cosine
@@ -126,23 +129,26 @@ LLVMValueRef nvptx_fdiv(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMV
                      2, 0);
 }
 
-// One reciprocal, rounded correctly, then per dividend a product and one step of refinement: the
-// correctly rounded quotient (Markstein), where div.full is off by up to 2 ulp. A tiny divisor is
-// scaled up first, for its reciprocal would overflow. Where the step meets infinities it gives NaN,
-// and at zero it loses the sign; there the product alone is right. LLVM keeps one copy of what
-// depends on y alone.
+// The quotient by a divisor that many elements share, within 0.501 ulp (one ulp of the result where
+// it is subnormal); div.full is off by up to 2. What depends on y alone is computed once, LLVM keeps
+// one copy: 1/y as a sum r + rest, r a little too small, so that both have y's sign and neither
+// infinities nor zeros meet their opposites below. A divisor whose reciprocal would overflow or be
+// subnormal is scaled, and x with it. The maximum turns the NaN that y = 0 and y = inf give into
+// something harmless.
 LLVMValueRef nvptx_fdiv_shared(emitter *e, LLVMValueRef x, LLVMValueRef y) {
     LLVMValueRef size = emit_intrinsic(e, "llvm.fabs", true, &y, 1);
     LLVMValueRef tiny = LLVMBuildFCmp(e->b, LLVMRealOLT, size, f32(e, 0x1p-100), "");
-    LLVMValueRef scale = LLVMBuildSelect(e->b, tiny, f32(e, 0x1p64), f32(e, 1), "");
+    LLVMValueRef huge = LLVMBuildFCmp(e->b, LLVMRealOGT, size, f32(e, 0x1p100), "");
+    LLVMValueRef scale = LLVMBuildSelect(e->b, huge, f32(e, 0x1p-64), f32(e, 1), "");
+    scale = LLVMBuildSelect(e->b, tiny, f32(e, 0x1p64), scale, "");
     y = LLVMBuildFMul(e->b, y, scale, "");
+    LLVMValueRef above = LLVMBuildFMul(e->b, y, f32(e, 1 + 0x1p-22), "");
+    LLVMValueRef r = LLVMBuildFDiv(e->b, f32(e, 1), above, "");
+    LLVMValueRef missing = fma_of(e, LLVMBuildFNeg(e->b, r, ""), y, f32(e, 1));
+    missing = emit_intrinsic(e, "llvm.maxnum", true, (LLVMValueRef[]){missing, f32(e, 0x1p-40)}, 2);
+    LLVMValueRef rest = LLVMBuildFMul(e->b, r, missing, "");
     x = LLVMBuildFMul(e->b, x, scale, "");
-    LLVMValueRef r = LLVMBuildFDiv(e->b, f32(e, 1), y, "");
-    LLVMValueRef q = LLVMBuildFMul(e->b, x, r, "");
-    LLVMValueRef rest = fma_of(e, LLVMBuildFNeg(e->b, q, ""), y, x);
-    LLVMValueRef better = fma_of(e, rest, r, q);
-    LLVMValueRef use = LLVMBuildFCmp(e->b, LLVMRealONE, better, f32(e, 0), "");
-    return LLVMBuildSelect(e->b, use, better, q, "");
+    return fma_of(e, x, r, LLVMBuildFMul(e->b, x, rest, ""));
 }
 
 LLVMValueRef nvptx_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {

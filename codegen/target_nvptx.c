@@ -290,14 +290,15 @@ static LLVMValueRef shuffle(emitter *e, const char *name, LLVMValueRef v, LLVMVa
             out = LLVMBuildTrunc(e->b, out, LLVMTypeOf(bits), "");
         return nvptx_from_bits(e, out, type);
     }
-    LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
-    LLVMValueRef by = LLVMConstInt(i64, 32, false);
-    args[1] = LLVMBuildTrunc(e->b, bits, i32, "");
-    LLVMValueRef low = nvptx_call(e, name, i32, args, 4);
-    args[1] = LLVMBuildTrunc(e->b, LLVMBuildLShr(e->b, bits, by, ""), i32, "");
-    LLVMValueRef high = nvptx_call(e, name, i32, args, 4);
-    out = LLVMBuildShl(e->b, LLVMBuildZExt(e->b, high, i64, ""), by, "");
-    out = LLVMBuildOr(e->b, out, LLVMBuildZExt(e->b, low, i64, ""), "");
+    LLVMTypeRef halves = LLVMVectorType(i32, 2);
+    LLVMValueRef in = LLVMBuildBitCast(e->b, bits, halves, "");
+    out = LLVMGetPoison(halves);
+    for (unsigned i = 0; i < 2; i++) {
+        LLVMValueRef half = emit_const_i32(e, i);
+        args[1] = LLVMBuildExtractElement(e->b, in, half, "");
+        out = LLVMBuildInsertElement(e->b, out, nvptx_call(e, name, i32, args, 4), half, "");
+    }
+    out = LLVMBuildBitCast(e->b, out, LLVMTypeOf(bits), "");
     return nvptx_from_bits(e, out, type);
 }
 
