@@ -20,9 +20,11 @@ LLVMValueRef emit_exp_f64(emitter *e, LLVMValueRef x, bool base2);
 /// ln x, or log2 x: 1 ulp (2 ulp).
 LLVMValueRef emit_log_f64(emitter *e, LLVMValueRef x, bool base2);
 
-/// fp8 (as its bits) to fp32, exactly; fp32 to fp8, to nearest even, saturating to the largest
-/// finite value; NaN stays NaN.
+// emit_fp8.c
+/// fp8 (as its bits) to fp32, exactly.
 LLVMValueRef emit_fp8_to_f32(emitter *e, dtype from, LLVMValueRef bits);
-LLVMValueRef emit_f32_to_fp8(emitter *e, dtype to, LLVMValueRef x);
+/// fp32 to fp8: to nearest even, and what is too large, infinities too, to the largest finite
+/// value; or (rtz) towards zero, which leaves fp8e5 its infinities. NaN gives 0x7f.
+LLVMValueRef emit_f32_to_fp8(emitter *e, dtype to, bool rtz, LLVMValueRef x);
 
 #endif

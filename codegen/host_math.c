@@ -163,12 +163,8 @@ static void store_bits(void *out, uint32_t i, unsigned bytes, uint64_t bits) {
     }
 }
 
-// Float formats count up in magnitude with their bit pattern, so the step toward zero is one less.
 static uint64_t round_float(dtype to, double v, bool toward_zero) {
-    uint64_t bits = dtype_float_to_bits(to, v);
-    if (!toward_zero || isnan(v) || isinf(v))
-        return bits;
-    return fabs(dtype_bits_to_float(to, bits)) > fabs(v) ? bits - 1 : bits;
+    return toward_zero ? dtype_float_to_bits_rtz(to, v) : dtype_float_to_bits(to, v);
 }
 
 // A double has 53 bits. What an integer has beyond them is folded into the last kept bit ("round

@@ -1,5 +1,6 @@
 // What the files of the NVIDIA target share: target_nvptx.c (threads, functions, exchange),
-// nvptx_memory.c (loads, stores, atomics) and nvptx_math.c (functions, conversions).
+// nvptx_memory.c (loads, stores, atomics) and nvptx_math.c (functions), nvptx_cast.c
+// (conversions).
 #ifndef TILE_CODEGEN_NVPTX_H
 #define TILE_CODEGEN_NVPTX_H
 
@@ -73,6 +74,8 @@ LLVMValueRef nvptx_fdiv_shared(emitter *e, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef nvptx_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef nvptx_fminmax(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x,
                            LLVMValueRef y);
+
+// nvptx_cast.c
 LLVMValueRef nvptx_float_cast(emitter *e, dtype from, dtype to, bool rtz, LLVMValueRef x);
 LLVMValueRef nvptx_float_to_int(emitter *e, dtype from, dtype to, LLVMValueRef x);
 LLVMValueRef nvptx_int_to_float(emitter *e, dtype from, dtype to, LLVMValueRef x);

@@ -78,9 +78,7 @@ value build_abs(lowering *lo, value *args, src_range range) {
                            sem_describe(lo, &x));
     if (!dtype_is_float(t) && !dtype_is_signed(t))
         return x;
-    bool fp8 = dtype_is_float(t) && dtype_bits(t) == 8;
-    ir_value *wide = fp8 ? ir_cast(&lo->b, x.ir, DT_FP32) : x.ir;
-    return value_ir(ir_cast(&lo->b, ir_unary(&lo->b, OP_ABS, wide), t));
+    return value_ir(ir_unary(&lo->b, OP_ABS, x.ir));
 }
 
 // --- two and three operands
@@ -97,7 +95,7 @@ static value float_quotient(lowering *lo, const char *what, value *args, bool pr
     dtype t = value_elem(&args[0]), compute = sem_compute_type(t);
     ir_value *a = ir_cast(&lo->b, args[0].ir, compute), *b = ir_cast(&lo->b, args[1].ir, compute);
     ir_value *y = ir_binary(&lo->b, OP_DIV, a, b);
-    if (precise)
+    if (precise || dtype_bits(t) == 8)
         ir_set_flag(y->def, ATTR_PRECISE);
     return value_ir(ir_cast(&lo->b, y, t));
 }
@@ -166,7 +164,11 @@ value build_extremum(lowering *lo, bool is_max, value x, value y, bool nan_wins,
     ir_value *v = ir_binary(&lo->b, is_max ? OP_MAX : OP_MIN, a, b);
     if (nan_wins && dtype_is_float(t))
         ir_set_str(v->def, ATTR_NAN, SV("all"));
-    return value_ir(ir_cast(&lo->b, v, t));
+    if (!fp8)
+        return value_ir(v);
+    v = ir_cast(&lo->b, v, t);
+    ir_set_str(v->def, ATTR_ROUND, SV("rtz")); // the value is exact; this way infinities stay
+    return value_ir(v);
 }
 
 static value extremum(lowering *lo, bool is_max, value *args, src_range range) {

@@ -265,6 +265,8 @@ value sem_binary(lowering *lo, ast_op op, value x, value y, src_range range) {
         return value_ir(ir_binary(&lo->b, binary_opcodes[op], x.ir, y.ir));
     ir_value *wide_x = ir_cast(&lo->b, x.ir, DT_FP32), *wide_y = ir_cast(&lo->b, y.ir, DT_FP32);
     ir_value *wide = ir_binary(&lo->b, binary_opcodes[op], wide_x, wide_y);
+    if (op == AST_DIV) // so that fp8 is rounded from the quotient, not from near it
+        ir_set_flag(wide->def, ATTR_PRECISE);
     return value_ir(ir_cast(&lo->b, wide, type));
 }
 
@@ -274,9 +276,7 @@ static value negate(lowering *lo, value x, src_range range) {
         return lower_error(lo, range, "'-' cannot be applied to %s", sem_describe(lo, &x));
     if (type == DT_I1)
         return x; // 0 - x in one bit
-    bool fp8 = dtype_is_float(type) && dtype_bits(type) == 8;
-    ir_value *wide = fp8 ? ir_cast(&lo->b, x.ir, DT_FP32) : x.ir;
-    return value_ir(ir_cast(&lo->b, ir_unary(&lo->b, OP_NEG, wide), type));
+    return value_ir(ir_unary(&lo->b, OP_NEG, x.ir));
 }
 
 static ir_value *complement(lowering *lo, ir_value *x) {

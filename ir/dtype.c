@@ -93,7 +93,7 @@ typedef struct float_format {
 static const float_format *get_format(dtype t) {
     static const float_format formats[DTYPE_COUNT] = {
         [DT_FP8E4NV] = {8, 3, 7, 0x7e, 0x7f, true},
-        [DT_FP8E5] = {8, 2, 15, 0x7b, 0x7e, true},
+        [DT_FP8E5] = {8, 2, 15, 0x7b, 0x7f, true},
         [DT_FP16] = {16, 10, 15, 0x7bff, 0x7e00, false},
         [DT_BF16] = {16, 7, 127, 0x7f7f, 0x7fc0, false},
         [DT_FP32] = {32, 23, 127, 0x7f7fffff, 0x7fc00000, false},
@@ -142,6 +142,16 @@ uint64_t dtype_float_to_bits(dtype t, double v) {
     if (code > f->max_finite)
         code = f->saturates ? f->max_finite : f->max_finite + 1;
     return sign | code;
+}
+
+// Codes count up in magnitude, so the step toward zero is one less.
+uint64_t dtype_float_to_bits_rtz(dtype t, double v) {
+    uint64_t bits = dtype_float_to_bits(t, v);
+    if (isnan(v))
+        return bits;
+    if (isinf(v))
+        return t == DT_FP8E5 ? bits + 1 : bits;
+    return fabs(dtype_bits_to_float(t, bits)) > fabs(v) ? bits - 1 : bits;
 }
 
 double dtype_bits_to_float(dtype t, uint64_t bits) {

@@ -59,6 +59,8 @@ bool dtype_int_fits(dtype t, int64_t v, bool is_unsigned);
 /// Rounds a double to the float dtype, to nearest even; the result is the bit pattern, low bits.
 /// fp8 saturates to the largest finite value, as the hardware's conversion does.
 uint64_t dtype_float_to_bits(dtype t, double v);
+/// The same, rounded towards zero. fp8e5 keeps its infinities then; fp8e4nv has none.
+uint64_t dtype_float_to_bits_rtz(dtype t, double v);
 /// The exact value of a float dtype's bit pattern.
 double dtype_bits_to_float(dtype t, uint64_t bits);
 

@@ -202,28 +202,24 @@ static bool float_to_int(dtype t, double v, uint64_t *out) {
     return true;
 }
 
-static uint64_t round_toward_zero(dtype t, double v) {
-    uint64_t bits = dtype_float_to_bits(t, v);
-    double rounded = dtype_bits_to_float(t, bits);
-    return fabs(rounded) > fabs(v) ? bits - 1 : bits; // the next code nearer to zero
-}
-
-static bool is_exact_in_fp32(double v) { return (double)(float)v == v; }
-
 static bool int_to_float(dtype from, dtype to, int64_t v, uint64_t *out) {
     bool is_signed = dtype_is_signed(from);
     double wide = is_signed ? (double)v : (double)(uint64_t)v;
     if (to == DT_FP32) {
         float f = is_signed ? (float)v : (float)(uint64_t)v;
         wide = (double)f;
-    } else if (to != DT_FP64 && (fabs(wide) > 0x1p53 || !is_exact_in_fp32(wide))) {
-        return false; // some hardware goes through fp32 and rounds twice
+    } else if (to != DT_FP64 && fabs(wide) > 0x1p53) {
+        return false; // rounded once already
     }
     *out = dtype_float_to_bits(to, wide);
     return true;
 }
 
 static bool evaluate_cast(const ir_op *op, dtype from, dtype to, uint64_t x, uint64_t *out) {
+    if (from == to) {
+        *out = x;
+        return true;
+    }
     if (dtype_is_int(from)) {
         int64_t v = dtype_wrap_int(from, (int64_t)x);
         if (dtype_is_float(to))
@@ -236,10 +232,10 @@ static bool evaluate_cast(const ir_op *op, dtype from, dtype to, uint64_t x, uin
     double v = dtype_bits_to_float(from, x);
     if (dtype_is_int(to))
         return float_to_int(to, v, out);
-    bool wide_to_narrow = from == DT_FP64 && dtype_bits(to) < 32;
-    if (isnan(v) || !dtype_is_float(to) || (wide_to_narrow && !is_exact_in_fp32(v)))
+    if (isnan(v) || !dtype_is_float(to))
         return false;
-    *out = ir_find_attr(op, ATTR_ROUND) ? round_toward_zero(to, v) : dtype_float_to_bits(to, v);
+    bool rtz = ir_find_attr(op, ATTR_ROUND) != NULL;
+    *out = rtz ? dtype_float_to_bits_rtz(to, v) : dtype_float_to_bits(to, v);
     return true;
 }
 

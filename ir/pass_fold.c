@@ -257,7 +257,7 @@ static bool is_lossless(dtype from, dtype to) {
 static ir_value *rule_cast(folder *f, ir_op *op) {
     ir_value *x = op->operands[0];
     dtype to = op->results[0]->type.elem;
-    if (ir_type_equal(x->type, op->results[0]->type) && to != DT_FP8E5) // it would saturate
+    if (ir_type_equal(x->type, op->results[0]->type))
         return x;
     ir_op *inner = def_of(x, OP_CAST);
     if (!inner || ir_find_attr(inner, ATTR_ROUND))
@@ -271,9 +271,9 @@ static ir_value *rule_cast(folder *f, ir_op *op) {
         return NULL;
     if (ir_is_pointer(source->type) || ir_is_pointer(op->results[0]->type))
         return NULL;
-    if (from == to && to != DT_FP8E5)
-        return source;
     bool round = ir_find_attr(op, ATTR_ROUND) != NULL;
+    if (from == to && (to != DT_FP8E5 || round)) // to nearest, infinities of fp8e5 would saturate
+        return source;
     if (from == to || (round && !dtype_is_float(from)))
         return NULL;
     ir_value *direct = ir_cast(&f->b, source, to);

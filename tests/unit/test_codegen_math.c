@@ -75,6 +75,8 @@ typedef enum function_id {
     FROM_E4,
     TO_E5,
     TO_E4,
+    CUT_E5,
+    CUT_E4,
     FUNCTIONS
 } function_id;
 
@@ -105,7 +107,8 @@ static LLVMValueRef build(emitter *e, function_id id, LLVMValueRef x) {
     case FROM_E4:
         return emit_fp8_to_f32(e, id == FROM_E4 ? DT_FP8E4NV : DT_FP8E5, x);
     default:
-        return emit_f32_to_fp8(e, id == TO_E4 ? DT_FP8E4NV : DT_FP8E5, x);
+        return emit_f32_to_fp8(e, id == TO_E4 || id == CUT_E4 ? DT_FP8E4NV : DT_FP8E5,
+                               id == CUT_E4 || id == CUT_E5, x);
     }
 }
 
@@ -115,7 +118,7 @@ static void add_function(emitter *e, function_id id) {
     LLVMTypeRef arg = id == FROM_E5 || id == FROM_E4  ? i8
                       : id >= EXP_64 && id <= LOG2_64 ? f64
                                                       : f32;
-    LLVMTypeRef result = id == TO_E5 || id == TO_E4 ? i8 : arg == i8 ? f32 : arg;
+    LLVMTypeRef result = id >= TO_E5 ? i8 : arg == i8 ? f32 : arg;
     char name[8];
     snprintf(name, sizeof(name), "f%d", (int)id);
     e->fn = LLVMAddFunction(e->module, name, LLVMFunctionType(result, &arg, 1, false));
@@ -306,28 +309,33 @@ static void test_division(void **state) {
     }
 }
 
-static void check_fp8(void **state, dtype t, function_id from, function_id to) {
+static void check_fp8(void **state, dtype t, function_id from, function_id to, function_id cut) {
     float (*widen)(uint8_t) = (float (*)(uint8_t))address_of(state, from);
     uint8_t (*narrow)(float) = (uint8_t(*)(float))address_of(state, to);
+    uint8_t (*narrow_rtz)(float) = (uint8_t(*)(float))address_of(state, cut);
     for (unsigned bits = 0; bits < 256; bits++) {
         double want = dtype_bits_to_float(t, bits);
         float got = widen((uint8_t)bits);
         assert_true(isnan(want) ? isnan(got)
                                 : got == (float)want && !signbit(got) == !signbit(want));
     }
-    for (uint64_t bits = 0; bits < 0x100000000; bits += 65521) {
+    for (uint64_t bits = 0; bits < 0x100000000; bits += 4093) {
         float x = float_from_bits((uint32_t)bits);
-        uint64_t want = dtype_float_to_bits(t, x), got = narrow(x);
-        if (isnan(x))
-            assert_true(isnan(dtype_bits_to_float(t, got)));
-        else if (!isinf(x) || t == DT_FP8E4NV)
-            assert_int_equal(got, want);
+        assert_int_equal(narrow(x), dtype_float_to_bits(t, x));
+        assert_int_equal(narrow_rtz(x), dtype_float_to_bits_rtz(t, x));
+    }
+    for (uint64_t high = 0; high < 0x10000; high++) { // every tie and its neighbours
+        for (int step = -1; step <= 1; step++) {
+            float x = float_from_bits((uint32_t)(high << 16) + (uint32_t)step);
+            assert_int_equal(narrow(x), dtype_float_to_bits(t, x));
+            assert_int_equal(narrow_rtz(x), dtype_float_to_bits_rtz(t, x));
+        }
     }
 }
 
 static void test_fp8(void **state) {
-    check_fp8(state, DT_FP8E4NV, FROM_E4, TO_E4);
-    check_fp8(state, DT_FP8E5, FROM_E5, TO_E5);
+    check_fp8(state, DT_FP8E4NV, FROM_E4, TO_E4, CUT_E4);
+    check_fp8(state, DT_FP8E5, FROM_E5, TO_E5, CUT_E5);
 }
 
 int main(void) {

@@ -118,13 +118,20 @@ static void test_casts(void **state) {
         {"fp64", "cast", "", "-1e30", "", "i64", ""},
         {"i32", "cast", "", "16777217", "", "fp32", "16777216.0"},
         {"u64", "cast", "", "18446744073709551615", "", "fp32", "1.8446744e+19"},
-        {"i32", "cast", "", "16777217", "", "bf16", ""}, // by way of fp32 or not
+        {"i32", "cast", "", "16842753", "", "bf16", "1.69e+07"}, // a tie, were it fp32 first
+        {"i64", "cast", "", "9007199254740993", "", "bf16", ""}, // is one in fp64
         {"i32", "cast", "", "257", "", "bf16", "256.0"},
         {"fp32", "cast", "", "65520.0", "", "fp16", "inf"},
         {"fp32", "cast", " {round = \"rtz\"}", "65535.0", "", "fp16", "65504.0"},
         {"fp32", "cast", " {round = \"rtz\"}", "-1.9999999", "", "bf16", "-1.99"},
         {"fp32", "cast", "", "1000.0", "", "fp8e4nv", "448.0"},
-        {"fp64", "cast", "", "1.000000001", "", "fp16", ""}, // fp32 in between, or not
+        {"fp64", "cast", "", "1.00048828126", "", "fp16", "1.001"}, // a tie, were it fp32 first
+        {"fp32", "cast", "", "inf", "", "fp8e5", "57344.0"},
+        {"fp32", "cast", " {round = \"rtz\"}", "inf", "", "fp8e5", "inf"},
+        {"fp32", "cast", " {round = \"rtz\"}", "-inf", "", "fp8e4nv", "-448.0"},
+        {"fp64", "cast", " {round = \"rtz\"}", "-0.0019", "", "fp8e4nv", "-0.0"},
+        {"fp8e5", "cast", "", "inf", "", "fp8e4nv", "448.0"},
+        {"fp8e5", "neg", "", "inf", "", "fp8e5", "-inf"},
         {"fp32", "cast", "", "nan", "", "fp16", ""},
         {"fp32", "bitcast", "", "1.0", "", "i32", "1065353216"},
         {"i16", "bitcast", "", "-1", "", "u16", "65535"},
@@ -199,6 +206,11 @@ static void test_cast_chains(void **state) {
         {"%y: i64 = cast %x\n%w: *fp32 = cast %y\nprint %w",
          "%y: i64 = cast %x\n%w: *fp32 = cast %y\nprint %w\n"},
         {"%y: i32 = bitcast %a\n%w: fp32 = bitcast %y\nprint %w", "print %a\n"},
+        // To nearest, an infinity becomes 57344 on the way back.
+        {"%e: fp8e5 = cast %h\n%y: fp32 = cast %e\n%w: fp8e5 = cast %y\nprint %w",
+         "%e: fp8e5 = cast %h\n%y: fp32 = cast %e\n%w: fp8e5 = cast %y\nprint %w\n"},
+        {"%e: fp8e5 = cast %h\n%y: fp32 = cast %e\n%w: fp8e5 = cast %y {round = \"rtz\"}\nprint %w",
+         "%e: fp8e5 = cast %h\nprint %e\n"},
     };
     IR_TEST_CHECK(*state, cases, "fold,cleanup");
 }
