@@ -260,14 +260,14 @@ value sem_binary(lowering *lo, ast_op op, value x, value y, src_range range) {
         return lower_error(lo, range, "division by zero");
     if (!sem_unify(lo, op, quote_op(lo, op), &x, &y, false, range))
         return value_poison();
-    dtype type = value_elem(&x);
-    if (!dtype_is_float(type) || dtype_bits(type) > 8)
-        return value_ir(ir_binary(&lo->b, binary_opcodes[op], x.ir, y.ir));
-    ir_value *wide_x = ir_cast(&lo->b, x.ir, DT_FP32), *wide_y = ir_cast(&lo->b, y.ir, DT_FP32);
-    ir_value *wide = ir_binary(&lo->b, binary_opcodes[op], wide_x, wide_y);
-    if (op == AST_DIV) // so that fp8 is rounded from the quotient, not from near it
-        ir_set_flag(wide->def, ATTR_PRECISE);
-    return value_ir(ir_cast(&lo->b, wide, type));
+    dtype type = value_elem(&x), compute = type;
+    if (dtype_is_float(type) && dtype_bits(type) == 8)
+        compute = DT_FP32;
+    ir_value *a = ir_cast(&lo->b, x.ir, compute), *b = ir_cast(&lo->b, y.ir, compute);
+    ir_value *v = ir_binary(&lo->b, binary_opcodes[op], a, b);
+    if (op == AST_DIV && dtype_bits(type) < 32) // fp8s: rounded from the quotient, not from near it
+        ir_set_flag(v->def, ATTR_PRECISE);
+    return value_ir(ir_cast(&lo->b, v, type));
 }
 
 static value negate(lowering *lo, value x, src_range range) {

@@ -208,7 +208,7 @@ static bool int_to_float(dtype from, dtype to, int64_t v, uint64_t *out) {
     if (to == DT_FP32) {
         float f = is_signed ? (float)v : (float)(uint64_t)v;
         wide = (double)f;
-    } else if (to != DT_FP64 && fabs(wide) > 0x1p53) {
+    } else if (to != DT_FP64 && fabs(wide) >= 0x1p53) {
         return false; // rounded once already
     }
     *out = dtype_float_to_bits(to, wide);
