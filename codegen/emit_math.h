@@ -1,6 +1,6 @@
 // Functions of one float as plain arithmetic, for where a target has no instruction that is good
-// enough. They take scalars and lane values alike and call nothing. Errors are in units of the
-// last place, measured by tests/unit/test_codegen_math.c.
+// enough. They take scalars and lane values alike and call nothing but the target's exp and
+// division. Errors are in units of the last place, measured by tests/unit/test_codegen_math.c.
 #ifndef TILE_CODEGEN_EMIT_MATH_H
 #define TILE_CODEGEN_EMIT_MATH_H
 
@@ -8,12 +8,9 @@
 
 /// ln x, or log2 x: 1 ulp (2 ulp), subnormal operands included.
 LLVMValueRef emit_log_f32(emitter *e, LLVMValueRef x, bool base2);
-/// erf x: 2 ulp with the target's exp.
-LLVMValueRef emit_erf_f32(emitter *e, LLVMValueRef x);
-/// tanh x: 3 ulp with the target's exp.
-LLVMValueRef emit_tanh_f32(emitter *e, LLVMValueRef x);
-/// sin(r + q * pi/2) for |r| <= pi/4: 1 ulp. For a cosine add 1 to q.
-LLVMValueRef emit_sin_reduced_f32(emitter *e, LLVMValueRef r, LLVMValueRef q);
+/// erf x, tanh x, of fp32 or fp64: 2 ulp with the target's exp.
+LLVMValueRef emit_erf(emitter *e, dtype t, LLVMValueRef x);
+LLVMValueRef emit_tanh(emitter *e, dtype t, LLVMValueRef x);
 
 /// e^x, or 2^x: 1 ulp, subnormal results included.
 LLVMValueRef emit_exp_f64(emitter *e, LLVMValueRef x, bool base2);

@@ -1,5 +1,5 @@
 // What the files of the NVIDIA target share: target_nvptx.c (threads, functions, exchange),
-// nvptx_memory.c (loads, stores, atomics) and nvptx_math.c (functions), nvptx_cast.c
+// nvptx_memory.c (loads, stores, atomics), nvptx_math.c and nvptx_trig.c (functions), nvptx_cast.c
 // (conversions).
 #ifndef TILE_CODEGEN_NVPTX_H
 #define TILE_CODEGEN_NVPTX_H
@@ -79,5 +79,9 @@ LLVMValueRef nvptx_fminmax(emitter *e, dtype t, bool is_max, bool nan_wins, LLVM
 LLVMValueRef nvptx_float_cast(emitter *e, dtype from, dtype to, bool rtz, LLVMValueRef x);
 LLVMValueRef nvptx_float_to_int(emitter *e, dtype from, dtype to, LLVMValueRef x);
 LLVMValueRef nvptx_int_to_float(emitter *e, dtype from, dtype to, LLVMValueRef x);
+
+// nvptx_trig.c
+/// sin x or cos x of a scalar fp32 or fp64, 1 ulp and a little, whatever the size of x.
+LLVMValueRef nvptx_sin_cos(emitter *e, dtype t, bool cosine, LLVMValueRef x);
 
 #endif

@@ -1,6 +1,7 @@
 // Functions of one float, division, minimum and maximum, and conversions on NVIDIA GPUs. exp and
 // exp2 are the hardware's ex2.approx, division is div.full, as in Triton (RULES 9); logarithms,
-// sine and cosine are computed, because the hardware's forms lose all precision near their zeros.
+// sine and cosine are computed, because the hardware's forms lose all precision near their zeros
+// (emit_math.c, emit_erf.c, nvptx_trig.c).
 // fp16 and bf16 come here only where the hardware has the operation for them.
 #include "codegen/emit_math.h"
 #include "codegen/llvm_backend.h"
@@ -26,43 +27,6 @@ static LLVMValueRef ex2(emitter *e, LLVMValueRef x) {
     return nvptx_call(e, name, f32_type(e), &x, 1);
 }
 
-// ---------------------------------------------------------------------------- sine, cosine
-
-/// x - q * pi/2, |.| <= pi/4, and q. Up to 48039 in fp32 with pi/2 in three parts; beyond, the rare
-/// case, in fp64 with pi/2 in two, which is good up to about 2^40.
-static LLVMValueRef reduce_angle(emitter *e, LLVMValueRef x, LLVMValueRef *q) {
-    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm), f64 = LLVMDoubleTypeInContext(e->llvm);
-    LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
-    LLVMValueRef round = f32(e, 12582912.0); // 1.5 * 2^23: adding it rounds to an integer
-    LLVMValueRef shifted = fma_of(e, x, f32(e, 0.636619747), round);
-    LLVMValueRef n = LLVMBuildFSub(e->b, shifted, round, "");
-    LLVMValueRef r = fma_of(e, n, f32(e, -1.57079601e+00), x);
-    r = fma_of(e, n, f32(e, -3.13916473e-07), r);
-    r = fma_of(e, n, f32(e, -5.39030253e-15), r);
-    LLVMValueRef quadrant = LLVMBuildBitCast(e->b, shifted, i32, "");
-
-    LLVMValueRef size = emit_intrinsic(e, "llvm.fabs", true, &x, 1);
-    nvptx_guard g = nvptx_begin_guard(e, LLVMBuildFCmp(e->b, LLVMRealUGT, size, f32(e, 48039), ""));
-    LLVMValueRef wide = LLVMBuildFPExt(e->b, x, f64, ""), magic = LLVMConstReal(f64, 0x1.8p52);
-    LLVMValueRef wide_shifted = fma_of(e, wide, LLVMConstReal(f64, 0x1.45f306dc9c883p-1), magic);
-    LLVMValueRef wide_n = LLVMBuildFSub(e->b, wide_shifted, magic, "");
-    wide = fma_of(e, wide_n, LLVMConstReal(f64, -0x1.921fb54442d18p+0), wide);
-    wide = fma_of(e, wide_n, LLVMConstReal(f64, -0x1.1a62633145c07p-54), wide);
-    LLVMValueRef wide_r = LLVMBuildFPTrunc(e->b, wide, f32_type(e), "");
-    LLVMValueRef bits = LLVMBuildBitCast(e->b, wide_shifted, i64, "");
-    LLVMValueRef wide_q = LLVMBuildTrunc(e->b, bits, i32, "");
-    nvptx_end_guard(e, &g);
-    *q = nvptx_merge(e, &g, wide_q, quadrant);
-    return nvptx_merge(e, &g, wide_r, r);
-}
-
-static LLVMValueRef sin_cos(emitter *e, bool cosine, LLVMValueRef x) {
-    LLVMValueRef q, r = reduce_angle(e, x, &q);
-    if (cosine)
-        q = LLVMBuildAdd(e->b, q, emit_const_i32(e, 1), "");
-    return emit_sin_reduced_f32(e, r, q);
-}
-
 // ---------------------------------------------------------------------------- functions
 
 static LLVMValueRef math_f32(emitter *e, ir_opcode op, LLVMValueRef x) {
@@ -74,21 +38,10 @@ static LLVMValueRef math_f32(emitter *e, ir_opcode op, LLVMValueRef x) {
     case OP_LOG:
     case OP_LOG2:
         return emit_log_f32(e, x, op == OP_LOG2);
-    case OP_SIN:
-    case OP_COS:
-        return sin_cos(e, op == OP_COS, x);
     case OP_SQRT:
         return instruction(e, "sqrt.rn.f32 $0, $1;", "=f,f", f32_type(e), x);
-    case OP_RSQRT:
+    default: // rsqrt
         return instruction(e, "rsqrt.approx.f32 $0, $1;", "=f,f", f32_type(e), x);
-    case OP_ERF:
-        return emit_erf_f32(e, x);
-    case OP_TANH:
-        return emit_tanh_f32(e, x);
-    case OP_FLOOR:
-        return emit_intrinsic(e, "llvm.floor", true, &x, 1);
-    default:
-        return emit_intrinsic(e, "llvm.ceil", true, &x, 1);
     }
 }
 
@@ -103,23 +56,29 @@ static LLVMValueRef math_f64(emitter *e, ir_opcode op, LLVMValueRef x) {
         return emit_log_f64(e, x, op == OP_LOG2);
     case OP_SQRT:
         return instruction(e, "sqrt.rn.f64 $0, $1;", "=d,d", f64, x);
-    case OP_RSQRT:
+    default: // rsqrt
         x = instruction(e, "sqrt.rn.f64 $0, $1;", "=d,d", f64, x);
         return LLVMBuildFDiv(e->b, LLVMConstReal(f64, 1), x, "");
-    case OP_FLOOR:
-        return emit_intrinsic(e, "llvm.floor", true, &x, 1);
-    case OP_CEIL:
-        return emit_intrinsic(e, "llvm.ceil", true, &x, 1);
-    default:
-        diag_error(e->diag, e->op->range, "'%s' of fp64 is not supported yet on NVIDIA GPUs",
-                   ir_get_op_info(op)->name);
-        return x;
     }
 }
 
 LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x) {
     (void)precise; // the square root is the IEEE one either way
-    return t == DT_FP64 ? math_f64(e, op, x) : math_f32(e, op, x);
+    switch (op) {
+    case OP_SIN:
+    case OP_COS:
+        return nvptx_sin_cos(e, t, op == OP_COS, x);
+    case OP_ERF:
+        return emit_erf(e, t, x);
+    case OP_TANH:
+        return emit_tanh(e, t, x);
+    case OP_FLOOR:
+        return emit_intrinsic(e, "llvm.floor", true, &x, 1);
+    case OP_CEIL:
+        return emit_intrinsic(e, "llvm.ceil", true, &x, 1);
+    default:
+        return t == DT_FP64 ? math_f64(e, op, x) : math_f32(e, op, x);
+    }
 }
 
 LLVMValueRef nvptx_fdiv(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMValueRef y) {

@@ -1,6 +1,7 @@
 // The accuracy of emit_math.c: every function is built as LLVM IR, compiled for this machine and
-// compared with the C library's in higher precision, over a sweep of its range and its edges.
-// exp and division inside come from a target of the test's own, which asks libm.
+// compared with the C library's in higher precision, over a sweep of its range and its edges; and so
+// are the sine, cosine and shared division of the NVIDIA target. fp32 exp and division inside come
+// from a target of the test's own, which asks libm.
 #include "codegen/emit_math.h"
 #include "codegen/nvptx.h"
 
@@ -22,7 +23,9 @@ static LLVMTypeRef value_type(emitter *e, dtype t) {
 }
 
 static LLVMValueRef libm_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x) {
-    (void)op, (void)t, (void)precise;
+    (void)precise;
+    if (t == DT_FP64)
+        return emit_exp_f64(e, x, op == OP_EXP2);
     LLVMTypeRef f32 = LLVMFloatTypeInContext(e->llvm), type = LLVMFunctionType(f32, &f32, 1, false);
     LLVMValueRef fn = LLVMGetNamedFunction(e->module, "expf");
     if (!fn)
@@ -66,11 +69,16 @@ typedef enum function_id {
     LOG2,
     ERF,
     TANH,
-    SIN_REDUCED,
+    SIN,
+    COS,
     EXP_64,
     EXP2_64,
     LOG_64,
     LOG2_64,
+    ERF_64,
+    TANH_64,
+    SIN_64,
+    COS_64,
     FROM_E5,
     FROM_E4,
     TO_E5,
@@ -92,11 +100,17 @@ static LLVMValueRef build(emitter *e, function_id id, LLVMValueRef x) {
     case LOG2:
         return emit_log_f32(e, x, id == LOG2);
     case ERF:
-        return emit_erf_f32(e, x);
+    case ERF_64:
+        return emit_erf(e, id == ERF ? DT_FP32 : DT_FP64, x);
     case TANH:
-        return emit_tanh_f32(e, x);
-    case SIN_REDUCED:
-        return emit_sin_reduced_f32(e, x, emit_const_i32(e, 0));
+    case TANH_64:
+        return emit_tanh(e, id == TANH ? DT_FP32 : DT_FP64, x);
+    case SIN:
+    case COS:
+        return nvptx_sin_cos(e, DT_FP32, id == COS, x);
+    case SIN_64:
+    case COS_64:
+        return nvptx_sin_cos(e, DT_FP64, id == COS_64, x);
     case EXP_64:
     case EXP2_64:
         return emit_exp_f64(e, x, id == EXP2_64);
@@ -115,9 +129,9 @@ static LLVMValueRef build(emitter *e, function_id id, LLVMValueRef x) {
 static void add_function(emitter *e, function_id id) {
     LLVMTypeRef i8 = LLVMInt8TypeInContext(e->llvm), f32 = value_type(e, DT_FP32);
     LLVMTypeRef f64 = value_type(e, DT_FP64);
-    LLVMTypeRef arg = id == FROM_E5 || id == FROM_E4  ? i8
-                      : id >= EXP_64 && id <= LOG2_64 ? f64
-                                                      : f32;
+    LLVMTypeRef arg = id == FROM_E5 || id == FROM_E4 ? i8
+                      : id >= EXP_64 && id <= COS_64 ? f64
+                                                     : f32;
     LLVMTypeRef result = id >= TO_E5 ? i8 : arg == i8 ? f32 : arg;
     char name[8];
     snprintf(name, sizeof(name), "f%d", (int)id);
@@ -261,7 +275,22 @@ static void test_log_f32(void **state) {
 static void test_erf_tanh(void **state) {
     assert_at_most(2.0, worst_f32(state, ERF, erf, 0x00800000, 0x7f800000, true));
     assert_at_most(3.0, worst_f32(state, TANH, tanh, 0x00800000, 0x7f800000, true));
-    assert_at_most(1.0, worst_f32(state, SIN_REDUCED, sin, 0x00800000, 0x3f490fdb, true));
+    float (*f)(float) = (float (*)(float))address_of(state, ERF);
+    float (*g)(float) = (float (*)(float))address_of(state, TANH);
+    assert_true(f(INFINITY) == 1 && f(-INFINITY) == -1 && isnan(f(NAN)) && signbit(f(-0.0f)));
+    assert_true(g(INFINITY) == 1 && g(-INFINITY) == -1 && isnan(g(NAN)) && signbit(g(-0.0f)));
+}
+
+static void test_sin_cos_f32(void **state) {
+    assert_at_most(1.5, worst_f32(state, SIN, sin, 0x00000001, 0x7f7fffff, true));
+    assert_at_most(1.5, worst_f32(state, COS, cos, 0x00000001, 0x7f7fffff, true));
+    assert_at_most(1.5, worst_f32(state, SIN, sin, 0x46fff000, 0x47001000, true)); // the limit
+    float (*f)(float) = (float (*)(float))address_of(state, SIN);
+    float (*g)(float) = (float (*)(float))address_of(state, COS);
+    assert_true(f(0.0f) == 0 && !signbit(f(0.0f)) && signbit(f(-0.0f)) &&
+                f(0x1p-149f) == 0x1p-149f);
+    assert_true(isnan(f(INFINITY)) && isnan(f(-INFINITY)) && isnan(f(NAN)));
+    assert_true(g(0.0f) == 1 && g(-0.0f) == 1 && isnan(g(INFINITY)) && isnan(g(NAN)));
 }
 
 static void test_exp_f64(void **state) {
@@ -281,6 +310,60 @@ static void test_log_f64(void **state) {
     double (*f)(double) = (double (*)(double))address_of(state, LOG_64);
     assert_true(isnan(f(NAN)) && f(INFINITY) == INFINITY && isnan(f(-1)) && f(0) == -INFINITY);
     assert_true(f(1) == 0);
+}
+
+/// The worst error over doubles spread evenly over the bit patterns between two, both signs, each
+/// with the multiple of pi/2 next to it: there the result is near zero.
+static double worst_angle(void **state, bool cosine, double from, double to, int steps) {
+    double (*f)(double) = (double (*)(double))address_of(state, cosine ? COS_64 : SIN_64);
+    const long double half_pi = 1.57079632679489661923132169163975144L;
+    uint64_t first, last;
+    memcpy(&first, &from, 8), memcpy(&last, &to, 8);
+    double worst = 0;
+    for (int i = 0; i < steps; i++) {
+        uint64_t bits = first + (last - first) / (unsigned)steps * (unsigned)i + (unsigned)i % 997;
+        double x;
+        memcpy(&x, &bits, 8);
+        double near = (double)(roundl(x / half_pi) * half_pi);
+        const double points[] = {x, -x, near, -near, nextafter(near, 0)};
+        for (int k = 0; k < 5; k++) {
+            long double want = cosine ? cosl(points[k]) : sinl(points[k]);
+            double u = ulps_f64(f(points[k]), want);
+            worst = u > worst ? u : worst;
+        }
+    }
+    return worst;
+}
+
+static void test_sin_cos_f64(void **state) {
+    for (int cosine = 0; cosine < 2; cosine++) {
+        assert_at_most(1.0, worst_angle(state, cosine, 0x1p-1074, 0x1p-1, 20000));
+        assert_at_most(1.0, worst_angle(state, cosine, 0x1p-1, 0x1p30, 150000));
+        assert_at_most(1.0, worst_angle(state, cosine, 0x1.fffffp29, 0x1.00001p30, 30000));
+        assert_at_most(1.0, worst_angle(state, cosine, 0x1p30, DBL_MAX, 150000));
+    }
+    double (*f)(double) = (double (*)(double))address_of(state, SIN_64);
+    double (*g)(double) = (double (*)(double))address_of(state, COS_64);
+    assert_true(f(0.0) == 0 && !signbit(f(0.0)) && signbit(f(-0.0)) && f(0x1p-1074) == 0x1p-1074);
+    assert_true(isnan(f(INFINITY)) && isnan(f(-INFINITY)) && isnan(f(NAN)));
+    assert_true(g(0.0) == 1 && g(-0.0) == 1 && isnan(g(INFINITY)) && isnan(g(NAN)));
+    // The double nearest to a multiple of pi/2, relative to its size, and the largest double
+    assert_true(fabs(f(0x1.6ac5b262ca1ffp+849)) == 1 && g(0x1.6ac5b262ca1ffp+849) < 0x1p-60);
+    assert_true(fabs(f(DBL_MAX) - 0.0049619547891840) < 1e-15);
+}
+
+static void test_erf_tanh_f64(void **state) {
+    assert_at_most(1.5, worst_f64(state, ERF_64, erfl, -6.5, 6.5, 2000000));
+    assert_at_most(1.5, worst_f64(state, ERF_64, erfl, 0.99, 1.01, 200000));
+    assert_at_most(1.5, worst_f64(state, ERF_64, erfl, -1e-300, 1e-300, 1000));
+    assert_at_most(2.0, worst_f64(state, TANH_64, tanhl, -20, 20, 2000000));
+    assert_at_most(2.0, worst_f64(state, TANH_64, tanhl, 0.54, 0.56, 200000));
+    assert_at_most(2.0, worst_f64(state, TANH_64, tanhl, -1e-300, 1e-300, 1000));
+    for (function_id id = ERF_64; id <= TANH_64; id++) {
+        double (*f)(double) = (double (*)(double))address_of(state, id);
+        assert_true(f(INFINITY) == 1 && f(-INFINITY) == -1 && isnan(f(NAN)) && f(DBL_MAX) == 1);
+        assert_true(f(0.0) == 0 && !signbit(f(0.0)) && signbit(f(-0.0)));
+    }
 }
 
 static void test_division(void **state) {
@@ -340,9 +423,11 @@ static void test_fp8(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_log_f32), cmocka_unit_test(test_erf_tanh),
-        cmocka_unit_test(test_exp_f64), cmocka_unit_test(test_log_f64),
-        cmocka_unit_test(test_fp8),     cmocka_unit_test(test_division),
+        cmocka_unit_test(test_log_f32),      cmocka_unit_test(test_erf_tanh),
+        cmocka_unit_test(test_exp_f64),      cmocka_unit_test(test_log_f64),
+        cmocka_unit_test(test_sin_cos_f32),  cmocka_unit_test(test_sin_cos_f64),
+        cmocka_unit_test(test_erf_tanh_f64), cmocka_unit_test(test_fp8),
+        cmocka_unit_test(test_division),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
