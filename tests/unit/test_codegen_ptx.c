@@ -441,8 +441,6 @@ static void test_refusals(void **state) {
     expect_refusal(a, big, &options, "k.tile:2:1: error: tile<131072xi32> takes 4096 registers");
     expect_refusal(a, body_kernel(a, "fp8e5", "fp8e5", "%r: tile<256xfp8e5> = add %a, %b\n"),
                    &options, "'add' cannot work on fp8e5: convert to fp16 or fp32 first");
-    expect_refusal(a, body_kernel(a, "fp64", "fp64", "%r: tile<256xfp64> = sin %a\n"), &options,
-                   "'sin' of fp64 is not supported yet");
     options.ptx_version = 69;
     expect_refusal(a, empty, &options, "PTX 6.9 is not known");
     options = (cg_options){.arch = cg_find_arch("sm_90"), .ptx_version = 70};
