@@ -311,6 +311,7 @@ static uint32_t broadcast_index(uint32_t index, const ir_type *from, const ir_ty
 uint32_t *emit_shape_sources(emitter *e, const ir_op *op) {
     const ir_value *x = op->operands[0], *r = op->results[0];
     layout seen = *x->layout, want = *r->layout; // both in terms of one index
+    uint32_t flip = 0;                           // of the register
     if (op->opcode == OP_PERMUTE) {
         const ir_attr *attr = ir_find_attr(op, ATTR_ORDER);
         uint8_t order[IR_MAX_RANK];
@@ -321,12 +322,22 @@ uint32_t *emit_shape_sources(emitter *e, const ir_op *op) {
         want.index_bits = x->layout->index_bits;
         for (unsigned i = 0; i < layout_place_bits(&want); i++)
             want.basis[i] = broadcast_index(want.basis[i], &x->type, &r->type);
+    } else if (op->opcode == OP_HALF) {
+        want.index_bits++;
+        for (unsigned i = 0; i < layout_place_bits(&want); i++)
+            want.basis[i] <<= 1;
+        flip = ir_get_int(op, ATTR_INDEX, 0) ? layout_find(x->layout, 1).reg : 0;
     }
-    uint32_t *source = ARENA_ARRAY(e->arena, uint32_t, emit_reg_count(r));
-    return emit_match_registers(&seen, &want, source) ? source : NULL;
+    unsigned n = emit_reg_count(r);
+    uint32_t *source = ARENA_ARRAY(e->arena, uint32_t, n);
+    if (!emit_match_registers(&seen, &want, source))
+        return NULL;
+    for (unsigned i = 0; i < n; i++)
+        source[i] ^= flip;
+    return source;
 }
 
-/// reshape, permute, broadcast: the result's registers are registers of the operand.
+/// reshape, permute, broadcast, half: the result's registers are registers of the operand.
 static void emit_shape(emitter *e, const ir_op *op) {
     const ir_value *r = op->results[0];
     uint32_t *source = emit_shape_sources(e, op);
@@ -338,6 +349,36 @@ static void emit_shape(emitter *e, const ir_op *op) {
     LLVMValueRef *from = emit_regs(e, op->operands[0]), *regs = emit_new_regs(e, n);
     for (unsigned i = 0; i < n; i++)
         regs[i] = from[source[i]];
+    emit_set_regs(e, r, regs);
+}
+
+/// join: register by register one of the operands'; where the side depends on the thread, chosen.
+static void emit_join(emitter *e, const ir_op *op) {
+    const ir_value *r = op->results[0];
+    layout pair = *r->layout, side = pair; // an index is a pair and a side of it
+    pair.index_bits--;
+    for (unsigned i = 0; i < layout_place_bits(&pair); i++) {
+        pair.basis[i] >>= 1;
+        side.basis[i] &= 1;
+    }
+    unsigned n = emit_reg_count(r);
+    uint32_t *source = ARENA_ARRAY(e->arena, uint32_t, n);
+    if (!emit_match_registers(op->operands[0]->layout, &pair, source)) {
+        emit_refuse(e, op, "needs a layout conversion that the layout pass has left out");
+        return;
+    }
+    LLVMValueRef *from[2] = {emit_regs(e, op->operands[0]), emit_regs(e, op->operands[1])};
+    LLVMValueRef *regs = emit_new_regs(e, n), other = NULL;
+    if (any_basis(side.basis + side.reg_bits, layout_place_bits(&side) - side.reg_bits)) {
+        LLVMValueRef of_thread = emit_thread_index(e, &side);
+        other = LLVMBuildICmp(e->b, LLVMIntNE, of_thread, emit_const_like(e, of_thread, 0), "");
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = layout_apply(&side, (layout_place){.reg = i});
+        regs[i] = from[at][source[i]];
+        if (other)
+            regs[i] = LLVMBuildSelect(e->b, other, from[at ^ 1][source[i]], regs[i], "");
+    }
     emit_set_regs(e, r, regs);
 }
 
@@ -378,6 +419,9 @@ static emit_fn *const emitters[IR_OPCODE_COUNT] = {
     [OP_RESHAPE] = emit_shape,
     [OP_BROADCAST] = emit_shape,
     [OP_PERMUTE] = emit_shape,
+    [OP_HALF] = emit_shape,
+    [OP_JOIN] = emit_join,
+    [OP_FLIP] = emit_flip,
     [OP_CONVERT_LAYOUT] = emit_convert_layout,
     [OP_REDUCE] = emit_reduce,
     [OP_LOAD] = emit_load,

@@ -46,8 +46,8 @@ LLVMValueRef *emit_new_regs(emitter *e, unsigned n);
 /// For each register of a tile with layout `to`: the register of layout `from` that holds the same
 /// element in every thread. False if the threads of the two do not agree.
 bool emit_match_registers(const layout *from, const layout *to, uint32_t *source);
-/// For each register of a reshape's, permute's or broadcast's result: the operand's register that
-/// it is. NULL if the layouts do not agree.
+/// For each register of a reshape's, permute's, broadcast's or half's result: the operand's register
+/// that it is. NULL if the layouts do not agree.
 uint32_t *emit_shape_sources(emitter *e, const ir_op *op);
 /// Reports an op that the emitter has no way to lower; its results become zero.
 void emit_refuse(emitter *e, const ir_op *op, const char *why);
@@ -113,6 +113,7 @@ void emit_atomic_rmw(emitter *e, const ir_op *op);
 void emit_atomic_cas(emitter *e, const ir_op *op);
 void emit_reduce(emitter *e, const ir_op *op);
 void emit_convert_layout(emitter *e, const ir_op *op);
+void emit_flip(emitter *e, const ir_op *op);
 /// Gives the value held by the representative to all its copies: lanes by shuffle, warps through
 /// shared memory at smem_offset(op). `l` NULL: one scalar held by warp 0.
 void emit_broadcast_to_copies(emitter *e, const ir_op *op, const layout *l, LLVMValueRef *regs,
@@ -123,6 +124,7 @@ void emit_broadcast_to_copies(emitter *e, const ir_op *op, const layout *l, LLVM
 // own scratch, an op that writes and then reads calls emit_barrier between.
 uint32_t emit_reduce_scratch_bytes(const ir_op *op);
 uint32_t emit_convert_scratch_bytes(const ir_op *op);
+uint32_t emit_flip_scratch_bytes(const ir_op *op);
 uint32_t emit_atomic_scratch_bytes(const ir_op *op);
 smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a);
 uint32_t smem_total_bytes(const smem_plan *p);

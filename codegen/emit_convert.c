@@ -121,13 +121,15 @@ typedef struct smem_side {
     uint32_t vec_reg[4];    ///< the register bits that lead to elements 1, 2, 4, 8 of a vector
 } smem_side;
 
-static smem_side make_side(emitter *e, const layout *l, const swizzle *s) {
+/// The side of a thread, or of the one whose index is off by `shift`.
+static smem_side make_side(emitter *e, const layout *l, const swizzle *s, uint32_t shift) {
     uint32_t bases[MAX_THREAD_BITS];
     unsigned n = LAYOUT_LANE_BITS + l->warp_bits;
     for (unsigned i = 0; i < n; i++)
         bases[i] = swizzle_offset(s, l->basis[l->reg_bits + i]);
     smem_side side = {.run_time_bits = all_bits(bases, n)};
     side.base = exchange_thread_bits(e, bases, bases + LAYOUT_LANE_BITS, l->warp_bits);
+    side.base = exchange_offset(e, side.base, UINT32_MAX, swizzle_offset(s, shift), 0);
     for (unsigned k = 0; k < s->vec_log2; k++)
         side.vec_reg[k] = layout_find(l, s->vec[k]).reg;
     return side;
@@ -139,13 +141,15 @@ static uint32_t vector_at(const layout *l, const swizzle *s, uint32_t r) {
     return at & ((1u << (s->vec_log2 + s->elem_log2)) - 1) ? UINT32_MAX : at;
 }
 
+/// Each thread reads what the thread `shift` away in the index holds under `to`.
 static LLVMValueRef *through_shared(emitter *e, const layout *from, const layout *to,
-                                    LLVMValueRef *regs, dtype elem, uint32_t scratch) {
+                                    LLVMValueRef *regs, dtype elem, uint32_t scratch,
+                                    uint32_t shift) {
     swizzle s = swizzle_choose(from, to, dtype_bytes(elem));
     unsigned vec = 1u << s.vec_log2;
     LLVMValueRef group[16];
 
-    smem_side w = make_side(e, from, &s);
+    smem_side w = make_side(e, from, &s, 0);
     LLVMValueRef one_copy = emit_is_representative(e, from);
     for (uint32_t r = 0; r < layout_reg_count(from); r++) {
         uint32_t at = vector_at(from, &s, r);
@@ -158,7 +162,7 @@ static LLVMValueRef *through_shared(emitter *e, const layout *from, const layout
     }
     emit_barrier(e);
 
-    smem_side rd = make_side(e, to, &s);
+    smem_side rd = make_side(e, to, &s, shift);
     LLVMValueRef *out = emit_new_regs(e, layout_reg_count(to));
     for (uint32_t r = 0; r < layout_reg_count(to); r++) {
         uint32_t at = vector_at(to, &s, r);
@@ -209,7 +213,7 @@ LLVMValueRef *exchange_convert(emitter *e, const layout *from, const layout *to,
     shuffle_plan plan;
     regs = match_registers(e, from, &a, regs);
     regs = stays_in_warps(&a, &b, elem, &plan) ? run_shuffle_plan(e, &a, &b, &plan, regs, elem)
-                                               : through_shared(e, &a, &b, regs, elem, scratch);
+                                               : through_shared(e, &a, &b, regs, elem, scratch, 0);
     return match_registers(e, &b, to, regs);
 }
 
@@ -230,6 +234,53 @@ void emit_convert_layout(emitter *e, const ir_op *op) {
     LLVMValueRef *regs = emit_regs(e, x);
     emit_set_regs(e, y, exchange_convert(e, x->layout, y->layout, regs, x->type.elem,
                                          bytes ? smem_offset(e->smem, op) : 0));
+}
+
+// ---------------------------------------------------------------------------- flip
+
+// Element i of a flipped tile is element i ^ m, where m has all bits of the axis. Layouts are
+// linear, so the one is at place p and the other at p ^ d for one fixed d: its register part renames
+// registers, its lane part is a shuffle, and its warp part, if any, a trip through shared memory.
+static layout_place flip_distance(const ir_op *op) {
+    ir_type t = op->operands[0]->type;
+    unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);
+    layout l = layout_drop_register_copies(op->operands[0]->layout);
+    return layout_find(&l, layout_dim_mask(t.shape, t.rank, axis));
+}
+
+uint32_t emit_flip_scratch_bytes(const ir_op *op) {
+    const ir_value *x = op->operands[0];
+    return flip_distance(op).warp ? dtype_bytes(x->type.elem) << x->layout->index_bits : 0;
+}
+
+void emit_flip(emitter *e, const ir_op *op) {
+    const ir_value *x = op->operands[0];
+    dtype elem = x->type.elem;
+    layout l = layout_drop_register_copies(x->layout);
+    layout_place d = flip_distance(op), threads = {.lane = d.lane, .warp = d.warp};
+    if (d.cta) {
+        emit_refuse(e, op, "across CTAs is not supported yet");
+        return;
+    }
+    uint32_t bytes = emit_flip_scratch_bytes(op);
+    if (bytes && !smem_fits(e, op, bytes))
+        return;
+    unsigned n = layout_reg_count(&l);
+    LLVMValueRef *from = match_registers(e, x->layout, &l, emit_regs(e, x)), *out = from;
+    if (d.warp) {
+        from = through_shared(e, &l, &l, from, elem, smem_offset(e->smem, op),
+                              layout_apply(&l, threads));
+    } else if (d.lane) {
+        from = emit_new_regs(e, n);
+        for (unsigned r = 0; r < n; r++) {
+            LLVMValueRef packed = exchange_pack(e, out[r], elem);
+            from[r] = exchange_unpack(e, e->tgt->shuffle_xor(e, packed, d.lane), elem);
+        }
+    }
+    out = emit_new_regs(e, n);
+    for (unsigned r = 0; r < n; r++)
+        out[r] = from[r ^ d.reg];
+    emit_set_regs(e, op->results[0], match_registers(e, &l, x->layout, out));
 }
 
 // ---------------------------------------------------------------------------- copies
@@ -271,7 +322,8 @@ void emit_broadcast_to_copies(emitter *e, const ir_op *op, const layout *l, LLVM
             return;
         layout unique = layout_drop_register_copies(l);
         LLVMValueRef *originals = match_registers(e, l, &unique, regs);
-        originals = through_shared(e, &unique, &unique, originals, elem, smem_offset(e->smem, op));
+        originals =
+            through_shared(e, &unique, &unique, originals, elem, smem_offset(e->smem, op), 0);
         memcpy(regs, match_registers(e, &unique, l, originals), n * sizeof(regs[0]));
         return;
     }

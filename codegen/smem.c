@@ -46,6 +46,8 @@ static uint32_t scratch_bytes(const ir_op *op) {
         return emit_reduce_scratch_bytes(op);
     case OP_CONVERT_LAYOUT:
         return emit_convert_scratch_bytes(op);
+    case OP_FLIP:
+        return emit_flip_scratch_bytes(op);
     case OP_ATOMIC_RMW:
     case OP_ATOMIC_CAS:
         return emit_atomic_scratch_bytes(op);
@@ -87,7 +89,7 @@ static void collect(smem_plan *p, const ir_block *b) {
     for (const ir_op *op = b->first; op; op = op->next) {
         access a = {.op = op, .bytes = scratch_bytes(op), .root = -1};
         // An atomic whose result is not used may leave its exchange out, and the barrier with it.
-        a.inner_barrier = a.bytes && (op->opcode == OP_REDUCE || op->opcode == OP_CONVERT_LAYOUT);
+        a.inner_barrier = a.bytes && ir_has_trait(op, PURE);
         describe_global(p, &a);
         if (a.bytes || a.ptr)
             VEC_PUSH(p->arena, p->all, a);

@@ -47,6 +47,8 @@ static int root_of_result(const axis_analysis *an, const ir_op *op) {
     int root = an->roots[from->id];
     if (op->opcode == OP_SELECT && an->roots[op->operands[2]->id] != root)
         return ROOT_UNKNOWN;
+    if (op->opcode == OP_JOIN && an->roots[op->operands[1]->id] != root)
+        return ROOT_UNKNOWN;
     return root;
 }
 

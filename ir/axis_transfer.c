@@ -495,6 +495,42 @@ static void transfer_reshape(transfer *t) {
     copy_uniform_facts(t);
 }
 
+/// Two tiles side by side: along the new dimension values stay only where both are one constant.
+static void transfer_join(transfer *t) {
+    const axis_info *a = t->in[0], *b = t->in[1];
+    ir_type each = operand_type(t, 0);
+    *t->out = axis_join(a, b, each);
+    unsigned last = t->type.rank - 1u;
+    bool same = t->op->operands[0] == t->op->operands[1] || t->out->is_const;
+    t->out->contiguity[last] = 1;
+    t->out->constancy[last] = same ? 2 : 1;
+    t->out->divisibility[last] = min_u64(common_divisor(a, each), common_divisor(b, each));
+}
+
+/// What holds along the dimensions that stay; index 0 starts the runs along the one that goes.
+static void transfer_half(transfer *t) {
+    ir_type from = operand_type(t, 0);
+    const axis_info *x = t->in[0];
+    unsigned last = t->type.rank;
+    uint64_t divisor = start_divisor(x, from, last, 1);
+    if (ir_get_int(t->op, ATTR_INDEX, 0) == 0)
+        divisor = x->divisibility[last];
+    for (unsigned d = 0; d < t->type.rank; d++) {
+        t->out->contiguity[d] = x->contiguity[d];
+        t->out->constancy[d] = x->constancy[d];
+        t->out->divisibility[d] = max_u64(x->divisibility[d], divisor);
+    }
+    copy_uniform_facts(t);
+}
+
+/// Runs along the axis count down afterwards; runs of equal values stay.
+static void transfer_flip(transfer *t) {
+    unsigned axis = (unsigned)ir_get_int(t->op, ATTR_AXIS, 0);
+    *t->out = *t->in[0];
+    t->out->contiguity[axis] = 1;
+    t->out->divisibility[axis] = start_divisor(t->in[0], t->type, axis, 1);
+}
+
 static void transfer_same(transfer *t) { *t->out = *t->in[0]; }
 
 static transfer_fn *const transfers[IR_OPCODE_COUNT] = {
@@ -526,6 +562,9 @@ static transfer_fn *const transfers[IR_OPCODE_COUNT] = {
     [OP_RESHAPE] = transfer_reshape,
     [OP_BROADCAST] = transfer_broadcast,
     [OP_PERMUTE] = transfer_permute,
+    [OP_JOIN] = transfer_join,
+    [OP_HALF] = transfer_half,
+    [OP_FLIP] = transfer_flip,
     [OP_CONVERT_LAYOUT] = transfer_same,
 };
 

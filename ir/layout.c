@@ -288,6 +288,20 @@ layout layout_permute_source(const layout *l, const uint32_t *src_shape, unsigne
     return move_index_bits(l, from);
 }
 
+layout layout_join(const layout *l) {
+    layout each = layout_drop_register_copies(l), out = each;
+    out.index_bits++;
+    out.reg_bits++;
+    out.basis[0] = 1; // the new dimension: index bit 0
+    for (unsigned i = 0; i < layout_place_bits(&each); i++)
+        out.basis[i + 1] = each.basis[i] << 1;
+    return out;
+}
+
+layout layout_join_source(const layout *l) {
+    return project(l, (uint32_t)((1ull << l->index_bits) - 1) & ~1u);
+}
+
 // ---------------------------------------------------------------------------- questions
 
 unsigned layout_contiguous_regs(const layout *l) {

@@ -13,7 +13,7 @@
 // A zero basis means copies: the places that differ only in that bit hold the same element. Every
 // layout here is surjective: each element is held somewhere. reshape and expand_dims leave the
 // row-major index alone and so leave the layout alone; permute moves index bits; broadcast and
-// reduce drop them.
+// reduce drop them; join adds one.
 #ifndef TILE_IR_LAYOUT_H
 #define TILE_IR_LAYOUT_H
 
@@ -114,6 +114,11 @@ layout layout_permute(const layout *l, const uint32_t *src_shape, unsigned rank,
 /// The inverse: the source layout for which permute(x, order) has layout l. src_shape is x's.
 layout layout_permute_source(const layout *l, const uint32_t *src_shape, unsigned rank,
                              const uint8_t *order);
+/// Layout of join(a, b) for a and b with layout l: a's and b's elements side by side in registers.
+layout layout_join(const layout *l);
+/// The layout of a and b for which join(a, b) has layout l. Where a thread of l holds elements of
+/// one side only, both sides are held by it.
+layout layout_join_source(const layout *l);
 
 /// How many consecutive elements (a power of two) a thread holds in consecutive registers starting
 /// at each register that is a multiple of that number: leading register bases 1, 2, 4 ..., as long

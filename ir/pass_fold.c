@@ -343,6 +343,55 @@ static ir_value *rule_permute(folder *f, ir_op *op) {
     return v;
 }
 
+// Two equal uniform halves are a uniform tile, and the two halves of a tile are that tile.
+static ir_value *rule_join(folder *f, ir_op *op) {
+    ir_value *a = op->operands[0], *b = op->operands[1];
+    ir_type t = op->results[0]->type;
+    uint64_t x, y;
+    if (ir_is_const(a, &x) && ir_is_const(b, &y) && x == y)
+        return ir_const_bits(&f->b, t, x);
+    ir_op *p = def_of(a, OP_SPLAT), *q = def_of(b, OP_SPLAT);
+    if (p && q && p->operands[0] == q->operands[0])
+        return ir_splat(&f->b, p->operands[0], t.shape, t.rank);
+    p = def_of(a, OP_HALF);
+    q = def_of(b, OP_HALF);
+    if (p && q && p->operands[0] == q->operands[0] && ir_get_int(p, ATTR_INDEX, 0) == 0 &&
+        ir_get_int(q, ATTR_INDEX, 0) == 1)
+        return p->operands[0];
+    return NULL;
+}
+
+static ir_value *uniform_like(folder *f, ir_op *op) {
+    ir_type t = op->results[0]->type;
+    uint64_t bits;
+    if (ir_is_const(op->operands[0], &bits))
+        return ir_const_bits(&f->b, t, bits);
+    ir_op *splat = def_of(op->operands[0], OP_SPLAT);
+    return splat ? ir_splat(&f->b, splat->operands[0], t.shape, t.rank) : NULL;
+}
+
+static ir_value *rule_half(folder *f, ir_op *op) {
+    ir_op *join = def_of(op->operands[0], OP_JOIN);
+    return join ? join->operands[ir_get_int(op, ATTR_INDEX, 0) != 0] : uniform_like(f, op);
+}
+
+static ir_value *rule_flip(folder *f, ir_op *op) {
+    ir_value *x = op->operands[0];
+    int64_t axis = ir_get_int(op, ATTR_AXIS, 0);
+    ir_op *inner = def_of(x, OP_FLIP);
+    if (x->type.shape[axis] == 1)
+        return x;
+    if (inner && ir_get_int(inner, ATTR_AXIS, 0) == axis)
+        return inner->operands[0];
+    ir_op *range = def_of(x, OP_ARANGE);
+    if (!range)
+        return uniform_like(f, op);
+    int64_t first_and_last = 2 * ir_get_int(range, ATTR_START, 0) + x->type.shape[0] - 1;
+    if (first_and_last != dtype_wrap_int(DT_I32, first_and_last))
+        return NULL;
+    return ir_binary(&f->b, OP_SUB, ir_const_int(&f->b, x->type, first_and_last), x);
+}
+
 // --- what holds for all elementwise ops
 
 static bool all_const(const ir_op *op, uint64_t *bits) {
@@ -548,6 +597,7 @@ static rule_fn *const rules[IR_OPCODE_COUNT] = {
     [OP_SELECT] = rule_select,   [OP_CAST] = rule_cast,       [OP_BITCAST] = rule_bitcast,
     [OP_ADDPTR] = rule_addptr,   [OP_SPLAT] = rule_splat,     [OP_RESHAPE] = rule_shape,
     [OP_BROADCAST] = rule_shape, [OP_PERMUTE] = rule_permute, [OP_REDUCE] = rule_reduce,
+    [OP_JOIN] = rule_join,       [OP_HALF] = rule_half,       [OP_FLIP] = rule_flip,
     [OP_LOAD] = rule_load,       [OP_STORE] = rule_store,     [OP_ATOMIC_RMW] = rule_atomic_rmw,
     [OP_ASSERT] = rule_assert,   [OP_ASSUME] = rule_assume,   [OP_IF] = rule_if,
     [OP_FOR] = rule_for,         [OP_WHILE] = rule_while,

@@ -66,7 +66,7 @@ static ir_value *partner_of(const ir_value *v) {
 
 static bool is_view_op(const ir_op *op) {
     return op->opcode == OP_RESHAPE || op->opcode == OP_BROADCAST || op->opcode == OP_PERMUTE ||
-           op->opcode == OP_CONVERT_LAYOUT;
+           op->opcode == OP_HALF || op->opcode == OP_CONVERT_LAYOUT;
 }
 
 static value_kind kind_of_result(const layout_plan *p, const ir_op *op) {
@@ -131,10 +131,19 @@ const layout *layout_of_operand(layout_plan *p, const ir_op *op, uint32_t i, con
         for (unsigned d = 0; d < x->type.rank; d++)
             order[d] = (uint8_t)a->ints[d];
         l = layout_permute_source(result, x->type.shape, x->type.rank, order);
+    } else if (op->opcode == OP_HALF) {
+        l = layout_join(result);
+    } else if (op->opcode == OP_JOIN) {
+        l = layout_join_source(result);
     } else {
-        return result; // elementwise ops and reshape
+        return result; // elementwise ops, reshape and flip
     }
     return ir_intern_layout(p->func, &l);
+}
+
+/// Ops whose result has the layout of their operands, or one that follows from it.
+static bool passes_layout_on(const ir_op *op) {
+    return ir_has_trait(op, ELEMENTWISE) || op->opcode == OP_JOIN || op->opcode == OP_FLIP;
 }
 
 /// Carries what stores want up to the values they are computed from, as far as no reduction or
@@ -142,7 +151,7 @@ const layout *layout_of_operand(layout_plan *p, const ir_op *op, uint32_t i, con
 static void set_wants(layout_plan *p) {
     for (uint32_t o = p->num_ops; o-- > 0;) {
         const ir_op *op = p->ops[o];
-        bool passes_on = ir_has_trait(op, ELEMENTWISE) || is_view_op(op);
+        bool passes_on = passes_layout_on(op) || is_view_op(op);
         const layout *result = passes_on ? p->want[op->results[0]->id] : NULL;
         for (uint32_t i = 0; i < op->num_operands; i++) {
             const ir_value *x = op->operands[i];
@@ -184,15 +193,32 @@ static bool is_one_dimensional(ir_type t) {
     return longer <= 1;
 }
 
-/// A 1-D tile that comes out of a reduction is stored as it lies: one copy of each element.
+/// What comes out of a reduction as a 1-D tile is stored as it lies: one copy of each element. So is
+/// any tile that lies as well for the store as the store itself would have it.
 static void adapt_store(layout_plan *p, const ir_op *op) {
     bool stores = op->opcode == OP_STORE || op->opcode == OP_ATOMIC_RMW;
     if (!stores || (op->num_results && p->layout[op->results[0]->id]))
         return;
     const ir_value *v = op->operands[1];
-    const layout *l = p->layout[v->id];
-    if (l && is_one_dimensional(v->type) && is_cheap_access(p, op, l))
+    if (!p->layout[v->id])
+        return;
+    const layout *l = anchor_arrange(p, op, p->layout[v->id]);
+    if ((is_one_dimensional(v->type) && is_cheap_access(p, op, l)) || anchor_is_as_good(p, op, l))
         p->op_layout[op->id] = l;
+}
+
+/// A load takes the layout of the store that it is for, if that is as good: the two differ where
+/// a join or a split lies between, which gives a thread twice or half as many neighbours.
+static void adapt_loads(layout_plan *p) {
+    for (uint32_t o = 0; o < p->num_ops; o++) {
+        const ir_op *op = p->ops[o];
+        if (op->opcode != OP_LOAD || !p->group[o] || is_adaptable_load(p, op))
+            continue;
+        const ir_value *v = op->results[0];
+        const layout *want = p->want[v->id];
+        if (want && !p->reduced[v->id] && anchor_is_as_good(p, op, want))
+            p->op_layout[o] = want;
+    }
 }
 
 /// A reduction works in the layout of its first operand that has one, or, if `settle`, a default.
@@ -215,20 +241,25 @@ static void decide_reduce(layout_plan *p, const ir_op *op, bool settle) {
             decide(p, op->results[i], ir_intern_layout(p->func, &result));
 }
 
-/// The layout of an operand: the one that the store further down wants, if there is a choice, else
-/// of a computed one, before that of a view, which is as easily had in another layout.
-static const layout *inherited(const layout_plan *p, const ir_op *op) {
-    const layout *computed = NULL, *viewed = NULL;
+/// What follows from the layout of an operand: the one that the store further down wants, if there
+/// is a choice, else of a computed one, before that of a view, which is as easily had in another
+/// layout.
+static const layout *inherited(layout_plan *p, const ir_op *op) {
+    const layout *computed = NULL, *viewed = NULL, *want = p->want[op->results[0]->id];
     for (uint32_t i = 0; i < op->num_operands; i++) {
         const ir_value *x = op->operands[i];
         const layout *l = p->layout[x->id];
-        if (l && l == p->want[op->results[0]->id])
-            return l;
+        if (l && want && l == layout_of_operand(p, op, i, want))
+            return want;
         const layout **first = p->kind[x->id] == VALUE_NATIVE ? &computed : &viewed;
         if (!*first)
             *first = l;
     }
-    return computed ? computed : viewed;
+    const layout *l = computed ? computed : viewed;
+    if (!l || op->opcode != OP_JOIN)
+        return l;
+    layout joined = layout_join(l);
+    return ir_intern_layout(p->func, &joined);
 }
 
 static const layout *layout_of_view(layout_plan *p, const ir_op *op) {
@@ -236,13 +267,16 @@ static const layout *layout_of_view(layout_plan *p, const ir_op *op) {
     const layout *l = p->layout[x->id];
     if (!l || op->opcode == OP_BROADCAST)
         return NULL;
-    if (op->opcode != OP_PERMUTE)
-        return l;
-    const ir_attr *a = ir_find_attr(op, ATTR_ORDER);
-    uint8_t order[IR_MAX_RANK];
-    for (unsigned d = 0; d < x->type.rank; d++)
-        order[d] = (uint8_t)a->ints[d];
-    layout out = layout_permute(l, x->type.shape, x->type.rank, order);
+    layout out = *l;
+    if (op->opcode == OP_HALF) {
+        out = layout_join_source(l);
+    } else if (op->opcode == OP_PERMUTE) {
+        const ir_attr *a = ir_find_attr(op, ATTR_ORDER);
+        uint8_t order[IR_MAX_RANK];
+        for (unsigned d = 0; d < x->type.rank; d++)
+            order[d] = (uint8_t)a->ints[d];
+        out = layout_permute(l, x->type.shape, x->type.rank, order);
+    }
     return ir_intern_layout(p->func, &out);
 }
 
@@ -256,7 +290,7 @@ static void forward(layout_plan *p, const ir_op *op) {
         decide_reduce(p, op, false);
     } else if (op->num_results == 1 && is_view_op(op)) {
         decide(p, op->results[0], layout_of_view(p, op));
-    } else if (op->num_results == 1 && ir_has_trait(op, ELEMENTWISE)) {
+    } else if (op->num_results == 1 && passes_layout_on(op)) {
         decide(p, op->results[0], inherited(p, op));
     }
     for (uint32_t i = 0; i < op->num_operands; i++) {
@@ -387,6 +421,7 @@ bool pass_layout(ir_func *f) {
     set_feeds_more(&p);
     anchor_find(&p);
     set_wants(&p);
+    adapt_loads(&p);
     decide_all(&p);
     anchor_drop_useless_hints(&p);
     layout_rewrite(&p);

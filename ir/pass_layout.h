@@ -60,6 +60,11 @@ void anchor_find(layout_plan *p);
 const layout *anchor_default(layout_plan *p, ir_type type, unsigned reduced);
 /// How many instructions a thread spends on access `op` in a layout.
 uint32_t anchor_access_count(const layout_plan *p, const ir_op *op, const layout *l);
+/// True if access `op` moves as much at once in layout l as in the layout of its group: no copies,
+/// whole cache lines per warp, at most twice the instructions.
+bool anchor_is_as_good(const layout_plan *p, const ir_op *op, const layout *l);
+/// Layout l with its registers in the order in which `op` can access several at once.
+const layout *anchor_arrange(layout_plan *p, const ir_op *op, const layout *l);
 /// Lowers each parameter's divisibility to the least that gives the same accesses.
 void anchor_drop_useless_hints(layout_plan *p);
 

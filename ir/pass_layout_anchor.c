@@ -7,6 +7,7 @@
 
 enum {
     VECTOR_BYTES = 16,
+    LINE_BYTES = 128,  ///< of the cache
     LINE_ELEMENTS = 4, ///< elements a lane needs to fill, with its warp, a 128-byte line of bytes
 };
 
@@ -34,9 +35,10 @@ static unsigned matching_dim(ir_type from, unsigned d, ir_type to) {
 
 /// The dimensions of operand i that are folded if those in `reduced` of the result are.
 static unsigned reduced_through(const ir_op *op, uint32_t i, unsigned reduced) {
-    if (ir_has_trait(op, ELEMENTWISE) || op->opcode == OP_BROADCAST)
-        return reduced;
     const ir_value *x = op->operands[i];
+    if (ir_has_trait(op, ELEMENTWISE) || op->opcode == OP_BROADCAST || op->opcode == OP_FLIP ||
+        op->opcode == OP_HALF || op->opcode == OP_JOIN)
+        return reduced & ((1u << x->type.rank) - 1); // join's new dimension is the last one
     unsigned out = 0;
     if (op->opcode == OP_PERMUTE) {
         const ir_attr *order = ir_find_attr(op, ATTR_ORDER);
@@ -193,6 +195,46 @@ static uint32_t width_in_layout(const layout_plan *p, const axis_analysis *axis,
 
 uint32_t anchor_access_count(const layout_plan *p, const ir_op *op, const layout *l) {
     return layout_reg_count(l) / width_in_layout(p, p->axis, op, l);
+}
+
+// --- other layouts for an access
+
+/// Consecutive elements that one access of a warp covers without a gap.
+static uint32_t warp_run(const layout_plan *p, const ir_op *op, const layout *l) {
+    ir_type t = op->operands[0]->type;
+    uint32_t step = layout_dim_mask(t.shape, t.rank, p->group[op->id]->order[0]);
+    uint32_t run = width_in_layout(p, p->axis, op, l);
+    step &= -step;
+    for (unsigned i = 0; i < LAYOUT_LANE_BITS;) {
+        bool goes_on = step && l->basis[l->reg_bits + i] == step * run;
+        run *= goes_on ? 2 : 1;
+        i = goes_on ? 0 : i + 1;
+    }
+    return run;
+}
+
+bool anchor_is_as_good(const layout_plan *p, const ir_op *op, const layout *l) {
+    const layout *own = p->group[op->id]->layout;
+    uint32_t bytes = dtype_bytes(op->operands[0]->type.pointee), line = LINE_BYTES / bytes;
+    uint32_t run = warp_run(p, op, own);
+    return l->reg_bits == own->reg_bits && warp_run(p, op, l) >= (run < line ? run : line) &&
+           anchor_access_count(p, op, l) <= 2 * anchor_access_count(p, op, own);
+}
+
+const layout *anchor_arrange(layout_plan *p, const ir_op *op, const layout *l) {
+    ir_type t = op->operands[0]->type;
+    uint32_t along = layout_dim_mask(t.shape, t.rank, p->group[op->id]->order[0]);
+    layout out = *l;
+    for (unsigned i = 1; i < l->reg_bits; i++) { // those along the dimension first, in order
+        uint32_t basis = out.basis[i], at = i;
+        for (; at > 0 && !(basis & ~along); at--) {
+            if (!(out.basis[at - 1] & ~along) && out.basis[at - 1] < basis)
+                break;
+            out.basis[at] = out.basis[at - 1];
+        }
+        out.basis[at] = basis;
+    }
+    return ir_intern_layout(p->func, &out);
 }
 
 // --- hints

@@ -464,6 +464,59 @@ static void rule_permute(checker *c, const ir_op *op) {
     }
 }
 
+static void rule_join(checker *c, const ir_op *op) {
+    const ir_value *a = op->operands[0], *y = op->results[0];
+    want_operand(c, op, 1, a->type);
+    if (!want_same_element(c, op))
+        return;
+    ir_type t = a->type;
+    if (t.rank == IR_MAX_RANK) {
+        FAIL(c, op, "expected at most %d dimensions but got %s", IR_MAX_RANK - 1,
+             ir_type_string(c->arena, t));
+        return;
+    }
+    t.shape[t.rank++] = 2;
+    want_result(c, op, t);
+    if (!ir_type_equal(y->type, t) || !y->layout || !a->layout)
+        return;
+    layout l = layout_join_source(y->layout);
+    for (uint32_t i = 0; i < 2; i++)
+        want_layout(c, op, op->operands[i], &l);
+}
+
+static void rule_half(checker *c, const ir_op *op) {
+    const ir_value *x = op->operands[0], *y = op->results[0];
+    const ir_attr *index = want_attr(c, op, ATTR_INDEX);
+    if (!want_same_element(c, op) || !index)
+        return;
+    ir_type t = x->type;
+    if (index->i < 0 || index->i > 1)
+        FAIL(c, op, "expected index 0 or 1 but got %lld", (long long)index->i);
+    if (t.rank < 2 || t.shape[t.rank - 1] != 2) {
+        FAIL(c, op, "expected two dimensions or more, the last of extent 2, but got %s",
+             ir_type_string(c->arena, t));
+        return;
+    }
+    t.shape[--t.rank] = 0;
+    want_result(c, op, t);
+    if (!ir_type_equal(y->type, t) || !x->layout || !y->layout)
+        return;
+    layout l = layout_join(y->layout);
+    want_layout(c, op, x, &l);
+}
+
+static void rule_flip(checker *c, const ir_op *op) {
+    const ir_value *x = op->operands[0], *y = op->results[0];
+    const ir_attr *axis = want_attr(c, op, ATTR_AXIS);
+    want_result(c, op, x->type);
+    want_tile(c, op, "x", x);
+    if (axis && (axis->i < 0 || axis->i >= x->type.rank))
+        FAIL(c, op, "expected an axis of %s but got %lld", ir_type_string(c->arena, x->type),
+             (long long)axis->i);
+    if (x->layout && y->layout)
+        want_layout(c, op, y, x->layout);
+}
+
 static void rule_convert_layout(checker *c, const ir_op *op) {
     want_operand(c, op, 0, op->results[0]->type);
     want_tile(c, op, "result", op->results[0]);

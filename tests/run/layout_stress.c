@@ -1,4 +1,4 @@
-// Conversions, reductions and atomics in thousands of random layouts, as tile IR text, checked on
+// Conversions, flips, joins, reductions and atomics in thousands of random layouts, as tile IR text, checked on
 // the device against the map itself. Layouts have 1 to 4 dimensions, registers, lanes and warps in any
 // order, mixed by XOR, with copies (zero and dependent bases) everywhere.
 //
@@ -228,6 +228,84 @@ static void put_conversion(module *m, uint32_t start, const shape *s, unsigned n
     put_store(m, put_cast(m, c, "i32", flat, lb), n, lb, is);
 }
 
+/// Compares %r with what is wanted, in every copy, and stores it.
+static void put_checks(module *m, unsigned r, uint32_t n, unsigned l, bool scalar,
+                       const uint32_t *is, const char *what) {
+    char flat[16];
+    sprintf(flat, "%u", n);
+    memcpy(m->want + m->used, is, n * sizeof(uint32_t));
+    if (!scalar) {
+        put_assert(m, r, put_load(m, "want", m->used, n, l), flat, l, what);
+        put_store(m, r, n, l, is);
+        return;
+    }
+    text *t = &m->body;
+    unsigned v = new_value(m);
+    put(t, "    %%i%u: i32 = const {value = %u}\n", v, m->used);
+    put(t, "    %%p%u: *i32 = addptr %%want, %%i%u\n", v, v);
+    put(t, "    %%v%u: i32 = load %%p%u\n", v, v);
+    put(t, "    %%c%u: i1 = cmp %%v%u, %%v%u {pred = \"eq\"}\n", v, v, r);
+    put(t, "    assert %%c%u {text = \"%s\"}\n", v, what);
+    put(t, "    %%q%u: *i32 = addptr %%out, %%i%u\n", v, v);
+    put(t, "    store %%q%u, %%v%u\n", v, r);
+    m->out_is[m->used] = is[0];
+}
+
+/// A flip in a random layout; or a split and a join the other way round.
+static void put_shuffle(module *m, uint32_t start, const shape *s, unsigned number) {
+    map a = random_map(s->bits, m->warp, 0);
+    uint32_t n = 1u << s->bits, is[SLICE];
+    const char *type = types[rnd(sizeof(types) / sizeof(types[0]))];
+    bool is_bool = !strcmp(type, "i1"), flips = s->bits == 0 || rnd(2);
+    unsigned axis = rnd(s->rank), l, v, w = 0;
+    uint32_t change = 1; // what separates an index from the one it changes places with
+    char flat[16], what[64];
+    sprintf(flat, "%u", n);
+    sprintf(what, "case %u: %s of %s", number, flips ? "flip" : "join", type);
+    if (flips) {
+        for (unsigned d = axis + 1; d < s->rank; d++)
+            change *= s->extent[d];
+        change *= s->extent[axis] - 1;
+        l = add_layout(m, &a);
+        v = put_load(m, "x", start, n, l);
+        v = put_reshape(m, put_cast(m, v, type, flat, l), s->text, type, l);
+        w = new_value(m);
+        put(&m->body, "    %%v%u: tile<%sx%s, #l%u> = flip %%v%u {axis = %u}\n", w, s->text, type,
+            l, v, axis);
+    } else {
+        // The halves have any layout; its join is one for the whole, and so is one from which that
+        // layout remains if the pairs are taken as one: their sides may be told apart by any bit.
+        map pair = random_map(s->bits - 1, m->warp, 0), whole = pair, mixed;
+        pair = reduced(&pair, 0);
+        whole = (map){.index_bits = s->bits, .reg = pair.reg + 1, .warp = m->warp, .basis = {1}};
+        for (unsigned i = 0; i < place_bits(&pair); i++)
+            whole.basis[i + 1] = pair.basis[i] << 1;
+        mixed = whole;
+        for (unsigned i = 1; i < place_bits(&mixed); i++)
+            mixed.basis[i] ^= rnd(2);
+        l = add_layout(m, &mixed);
+        unsigned lp = add_layout(m, &pair), lw = add_layout(m, &whole), h[2];
+        char half[16];
+        sprintf(half, "%u", n / 2);
+        v = put_cast(m, put_load(m, "x", start, n, lw), type, flat, lw);
+        char pairs[24];
+        sprintf(pairs, "%ux2", n / 2);
+        v = put_reshape(m, v, pairs, type, lw);
+        for (unsigned i = 0; i < 2; i++) {
+            h[i] = new_value(m);
+            put(&m->body, "    %%v%u: tile<%sx%s, #l%u> = half %%v%u {index = %u}\n", h[i], half,
+                type, lp, v, i);
+        }
+        w = new_value(m);
+        put(&m->body, "    %%v%u: tile<%sx%s, #l%u> = join %%v%u, %%v%u\n", w, pairs, type, l, h[1],
+            h[0]);
+    }
+    w = put_cast(m, put_reshape(m, w, flat, type, l), "i32", flat, l);
+    for (uint32_t i = 0; i < n; i++)
+        is[i] = is_bool ? input[start + (i ^ change)] != 0 : input[start + (i ^ change)];
+    put_checks(m, w, n, l, false, is, what);
+}
+
 enum { SUM, LAST, ARGMIN, HORNER, REDUCTIONS };
 
 /// Emits reduce over an axis and returns its (last) result; `v` in layout l, `j` the flat indices.
@@ -284,29 +362,6 @@ static uint32_t reduce_here(unsigned kind, const shape *s, uint32_t axis_mask, c
         }
     }
     return kind == SUM ? sum : kind == ARGMIN ? best_at : most;
-}
-
-/// Compares %r with what is wanted, in every copy, and stores it.
-static void put_checks(module *m, unsigned r, uint32_t n, unsigned l, bool scalar,
-                       const uint32_t *is, const char *what) {
-    char flat[16];
-    sprintf(flat, "%u", n);
-    memcpy(m->want + m->used, is, n * sizeof(uint32_t));
-    if (!scalar) {
-        put_assert(m, r, put_load(m, "want", m->used, n, l), flat, l, what);
-        put_store(m, r, n, l, is);
-        return;
-    }
-    text *t = &m->body;
-    unsigned v = new_value(m);
-    put(t, "    %%i%u: i32 = const {value = %u}\n", v, m->used);
-    put(t, "    %%p%u: *i32 = addptr %%want, %%i%u\n", v, v);
-    put(t, "    %%v%u: i32 = load %%p%u\n", v, v);
-    put(t, "    %%c%u: i1 = cmp %%v%u, %%v%u {pred = \"eq\"}\n", v, v, r);
-    put(t, "    assert %%c%u {text = \"%s\"}\n", v, what);
-    put(t, "    %%q%u: *i32 = addptr %%out, %%i%u\n", v, v);
-    put(t, "    store %%q%u, %%v%u\n", v, r);
-    m->out_is[m->used] = is[0];
 }
 
 static void put_reduction(module *m, uint32_t start, const shape *s, unsigned number) {
@@ -456,6 +511,8 @@ static void run_batch(unsigned number) {
         uint32_t start = rnd(INPUT - (1u << s.bits) + 1);
         if (i == BATCH - 1)
             put_atomic(&m, start, &s, number * BATCH + i);
+        else if (i == BATCH - 2)
+            put_shuffle(&m, start, &s, number * BATCH + i);
         else if (i & 1)
             put_reduction(&m, start, &s, number * BATCH + i);
         else

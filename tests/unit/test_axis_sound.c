@@ -142,7 +142,65 @@ static void make_source(world *w) {
         s->at[i] = start + i / inner % t.shape[d];
 }
 
+/// Half of the pairs in x, which is a tile of 64 elements read as 32 pairs.
+static sample *make_half(world *w, const sample *x, ir_value *pairs, unsigned which) {
+    ir_type t = {.elem = DT_I32, .rank = 1, .shape = {ELEMENTS / 2}};
+    ir_value *v = ir_create_value(&w->b, OP_HALF, &pairs, 1, t);
+    ir_set_int(v->def, ATTR_INDEX, which);
+    sample *s = add_sample(w, v);
+    for (unsigned i = 0; i < ELEMENTS / 2; i++)
+        s->at[i] = x->at[2 * i + which];
+    return s;
+}
+
+/// Splits a tile, joins the halves in either order, and reads that one way or the other.
+static void make_pairs(world *w) {
+    ir_type pairs = {.elem = DT_I32, .rank = 2, .shape = {ELEMENTS / 2, 2}};
+    ir_type turned = {.elem = DT_I32, .rank = 2, .shape = {2, ELEMENTS / 2}};
+    ir_type to = shapes()[draw(w, 4)];
+    sample x = pick(w, shapes()[draw(w, 4)]);
+    ir_value *v = ir_reshape(&w->b, x.value, pairs.shape, 2), *halves[2];
+    unsigned first = draw(w, 2);
+    sample *a = make_half(w, &x, v, first), *b = make_half(w, &x, v, draw(w, 4) ? !first : first);
+    halves[0] = a->value;
+    halves[1] = b->value;
+    sample *joined = add_sample(w, ir_create_value(&w->b, OP_JOIN, halves, 2, pairs));
+    for (unsigned i = 0; i < ELEMENTS; i++)
+        joined->at[i] = i % 2 ? b->at[i / 2] : a->at[i / 2];
+    v = joined->value;
+    bool turn = draw(w, 2);
+    if (turn) {
+        v = ir_create_value(&w->b, OP_PERMUTE, &v, 1, turned);
+        ir_set_ints(v->def, ATTR_ORDER, (int64_t[]){1, 0}, 2);
+    }
+    sample *s = add_sample(w, ir_reshape(&w->b, v, to.shape, to.rank));
+    for (unsigned i = 0; i < ELEMENTS; i++)
+        s->at[i] = joined->at[turn ? i % 32 * 2 + i / 32 : i];
+}
+
+static void make_flip(world *w) {
+    sample x = pick(w, shapes()[draw(w, 4)]);
+    ir_type t = x.value->type;
+    unsigned axis = draw(w, t.rank), inner = 1;
+    ir_value *v = ir_create_value(&w->b, OP_FLIP, &x.value, 1, t);
+    ir_set_int(v->def, ATTR_AXIS, axis);
+    for (unsigned d = axis + 1; d < t.rank; d++)
+        inner *= t.shape[d];
+    sample *s = add_sample(w, v);
+    for (unsigned i = 0; i < ELEMENTS; i++)
+        s->at[i] = x.at[i ^ (t.shape[axis] - 1) * inner];
+}
+
 static void make_view(world *w) {
+    unsigned kind = draw(w, 4);
+    if (kind == 0) {
+        make_pairs(w);
+        return;
+    }
+    if (kind == 1) {
+        make_flip(w);
+        return;
+    }
     if (draw(w, 2)) {
         ir_type to = shapes()[draw(w, 4)];
         sample x = pick(w, shapes()[draw(w, 4)]);
@@ -195,13 +253,13 @@ static void build(world *w, ir_func *f) {
     }
     for (unsigned i = 0; i < 5; i++)
         make_source(w);
-    while (w->n < MAX_VALUES - 2 && draw(w, 30)) {
-        unsigned kind = draw(w, 12);
+    while (w->n < MAX_VALUES - 4 && draw(w, 30)) {
+        unsigned kind = draw(w, 14);
         if (kind < 8)
             make_binary(w);
         else if (kind < 9)
             make_select(w);
-        else if (kind < 10)
+        else if (kind < 12)
             make_view(w);
         else
             make_source(w);

@@ -235,6 +235,42 @@ static void test_shapes(void **state) {
          "%t: tile<4x2xi32> = permute %s {order = [1, 0]}\n"
          "%v: tile<2x4xi32> = permute %t {order = [1, 0]}\nprint %v",
          "%r: tile<8xi32> = arange {start = 0}\n%s: tile<2x4xi32> = reshape %r\nprint %s\n"},
+        {"%s: tile<4xi32> = splat %n\n%j: tile<4x2xi32> = join %s, %s\n"
+         "%f: tile<4x2xi32> = flip %j {axis = 0}\n%hh: tile<4xi32> = half %f {index = 1}\nprint "
+         "%hh",
+         "%s: tile<4xi32> = splat %n\nprint %s\n"},
+        {"%k: tile<4xi32> = const {value = 5}\n%six: tile<4xi32> = const {value = 6}\n"
+         "%j: tile<4x2xi32> = join %k, %k\n%hh: tile<4xi32> = half %j {index = 0}\n"
+         "%i: tile<4x2xi32> = join %k, %six\n%f: tile<4xi32> = flip %six {axis = 0}\n"
+         "print %hh, %i, %f",
+         "%k: tile<4xi32> = const {value = 5}\n%six: tile<4xi32> = const {value = 6}\n"
+         "%i: tile<4x2xi32> = join %k, %six\nprint %k, %i, %six\n"},
+        {"%r: tile<4xi32> = arange {start = 3}\n%t: tile<4xi32> = splat %n\n"
+         "%j: tile<4x2xi32> = join %r, %t\n%hh: tile<4xi32> = half %j {index = 1}\n"
+         "%i: tile<4xi32> = half %j {index = 0}\nprint %hh, %i",
+         "%r: tile<4xi32> = arange {start = 3}\n%t: tile<4xi32> = splat %n\nprint %t, %r\n"},
+        {"%r: tile<8xi32> = arange {start = 0}\n%s: tile<4x2xi32> = reshape %r\n"
+         "%hh: tile<4xi32> = half %s {index = 0}\n%i: tile<4xi32> = half %s {index = 1}\n"
+         "%j: tile<4x2xi32> = join %hh, %i\nprint %j",
+         "%r: tile<8xi32> = arange {start = 0}\n%s: tile<4x2xi32> = reshape %r\nprint %s\n"},
+        {"%r: tile<8xi32> = arange {start = 0}\n%s: tile<4x2xi32> = reshape %r\n"
+         "%hh: tile<4xi32> = half %s {index = 0}\n%i: tile<4xi32> = half %s {index = 1}\n"
+         "%j: tile<4x2xi32> = join %i, %hh\nprint %j",
+         "%r: tile<8xi32> = arange {start = 0}\n%s: tile<4x2xi32> = reshape %r\n"
+         "%hh: tile<4xi32> = half %s {index = 0}\n%i: tile<4xi32> = half %s {index = 1}\n"
+         "%j: tile<4x2xi32> = join %i, %hh\nprint %j\n"},
+        {"%r: tile<8xi32> = arange {start = 0}\n%s: tile<4x2xi32> = reshape %r\n"
+         "%f: tile<4x2xi32> = flip %s {axis = 0}\n%g: tile<4x2xi32> = flip %f {axis = 0}\n"
+         "%o: tile<8x1xi32> = reshape %r\n%q: tile<8x1xi32> = flip %o {axis = 1}\nprint %g, %q",
+         "%r: tile<8xi32> = arange {start = 0}\n%s: tile<4x2xi32> = reshape %r\n"
+         "%o: tile<8x1xi32> = reshape %r\nprint %s, %o\n"},
+        {"%r: tile<8xi32> = arange {start = 5}\n%f: tile<8xi32> = flip %r {axis = 0}\nprint %f",
+         "%r: tile<8xi32> = arange {start = 5}\n%0: tile<8xi32> = const {value = 17}\n"
+         "%f: tile<8xi32> = sub %0, %r\nprint %f\n"},
+        {"%r: tile<8xi32> = arange {start = 2000000000}\n%f: tile<8xi32> = flip %r {axis = 0}\n"
+         "print %f",
+         "%r: tile<8xi32> = arange {start = 2000000000}\n%f: tile<8xi32> = flip %r {axis = 0}\n"
+         "print %f\n"},
         {"%r: tile<8xi32> = arange {start = 0}\n%s: tile<8x1xi32> = reshape %r\n"
          "%t: tile<8xi32> = reduce %s {axis = 1} (%p: i32, %q: i32) {\n%o: i32 = add %p, %q\n"
          "yield %o\n}\nprint %t",

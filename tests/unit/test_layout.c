@@ -251,6 +251,12 @@ static void test_worked_examples(void **state) {
     expect_print(&columns, "#layout<reg = [32, 64, 16], lane = [128, 256, 512, 1, 2], "
                            "warp = [4, 8], cta = []>");
     assert_int_equal(layout_classify(&columns, &rows), LAYOUT_CONVERT_SHARED);
+    const uint32_t line[] = {256};
+    l = layout_blocked(line, 1, rows_first, 2, rows_first, 2, 0);
+    expect_print(&l, "#layout<reg = [1], lane = [2, 4, 8, 16, 32], warp = [64, 128], cta = []>");
+    l = layout_join(&l);
+    expect_print(&l,
+                 "#layout<reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], cta = []>");
 }
 
 // ---------------------------------------------------------------------------- maps between tiles
@@ -345,6 +351,50 @@ static void test_broadcast_and_reduce(void **state) {
     for_every_shape(check_drop);
 }
 
+/// Every thread of a join holds the pairs of what it held; the way back drops copies in registers.
+/// Of any other layout, the sides are what each thread needs of either.
+static void test_join(void **state) {
+    (void)state;
+    uint64_t rng = 11;
+    for (unsigned round = 0; round < 3000; round++) {
+        unsigned n = 1 + next_random(&rng) % 7;
+        layout l = random_layout(&rng, n, n > 5 ? n - 4 : 2, round % 2, 0);
+        layout joined = layout_join(&l), back = layout_join_source(&joined);
+        layout each = layout_drop_register_copies(&l);
+        assert_true(layout_is_valid(&joined) && layout_equal(&back, &each));
+        assert_int_equal(joined.basis[0], 1);
+        for (uint32_t i = 0; i < place_count(&joined); i++) {
+            uint32_t pair = layout_apply(&each, place_at(&each, i >> 1));
+            assert_int_equal(layout_apply(&joined, place_at(&joined, i)), pair << 1 | (i & 1));
+        }
+        layout side = layout_join_source(&l);
+        check_projection(&l, &side, (uint32_t[]){1u << (n - 1), 2}, 2, 2);
+    }
+}
+
+/// What flip relies on: places that differ by d hold elements that differ by the axis' bits.
+static void check_flip(const uint32_t *shape, unsigned rank, const uint8_t *order) {
+    static uint64_t rng = 13;
+    if (order[0] != 0) // the order does not matter here
+        return;
+    unsigned n = layout_shape_bits(shape, rank);
+    layout l = random_layout(&rng, n, n > 5 ? n - 5 : 1, 1, 0);
+    for (unsigned axis = 0; axis < rank; axis++) {
+        uint32_t d = place_number(&l, layout_find(&l, layout_dim_mask(shape, rank, axis)));
+        for (uint32_t i = 0; i < place_count(&l); i++) {
+            uint32_t c[4];
+            coordinates(layout_apply(&l, place_at(&l, i)), shape, rank, c);
+            c[axis] = shape[axis] - 1 - c[axis];
+            assert_int_equal(layout_apply(&l, place_at(&l, i ^ d)), index_of(c, shape, rank));
+        }
+    }
+}
+
+static void test_flip(void **state) {
+    (void)state;
+    for_every_shape(check_flip);
+}
+
 // ---------------------------------------------------------------------------- questions
 
 /// True if each group of places of `to` (threads; warps; ctas: `shift` place bits above the
@@ -427,11 +477,18 @@ static void test_contiguous_regs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_span_exhaustive), cmocka_unit_test(test_places_exhaustive),
-        cmocka_unit_test(test_places_random),   cmocka_unit_test(test_invalid),
-        cmocka_unit_test(test_blocked),         cmocka_unit_test(test_worked_examples),
-        cmocka_unit_test(test_permute),         cmocka_unit_test(test_broadcast_and_reduce),
-        cmocka_unit_test(test_classify),        cmocka_unit_test(test_contiguous_regs),
+        cmocka_unit_test(test_span_exhaustive),
+        cmocka_unit_test(test_places_exhaustive),
+        cmocka_unit_test(test_places_random),
+        cmocka_unit_test(test_invalid),
+        cmocka_unit_test(test_blocked),
+        cmocka_unit_test(test_worked_examples),
+        cmocka_unit_test(test_permute),
+        cmocka_unit_test(test_broadcast_and_reduce),
+        cmocka_unit_test(test_join),
+        cmocka_unit_test(test_flip),
+        cmocka_unit_test(test_classify),
+        cmocka_unit_test(test_contiguous_regs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

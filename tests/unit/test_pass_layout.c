@@ -403,6 +403,46 @@ static void add_view(world *w) {
     }
 }
 
+static ir_value *half_of(world *w, ir_value *x, unsigned which) {
+    ir_type t = ir_tile_type(ir_element_type(x->type), x->type.shape, x->type.rank - 1u);
+    ir_value *v = ir_create_value(&w->b, OP_HALF, &x, 1, t);
+    ir_set_int(v->def, ATTR_INDEX, which);
+    return v;
+}
+
+static ir_value *join_of(world *w, ir_value *a, ir_value *b) {
+    ir_type t = a->type;
+    t.shape[t.rank++] = 2;
+    return ir_create_value(&w->b, OP_JOIN, (ir_value *[]){a, b}, 2, t);
+}
+
+/// A flip; a split and a join of the halves; or two tiles interleaved, and every second of them.
+static void add_pairs(world *w) {
+    ir_type t = random_type(w, DT_FP32);
+    ir_value *x = pick(w, t);
+    unsigned kind = draw(w, 3);
+    if (kind == 0) {
+        ir_value *v = ir_create_value(&w->b, OP_FLIP, &x, 1, t);
+        ir_set_int(v->def, ATTR_AXIS, draw(w, t.rank));
+        keep(w, v);
+    } else if (kind == 1) {
+        uint32_t pairs[] = {ir_type_elements(t) / 2, 2};
+        x = ir_reshape(&w->b, x, pairs, 2);
+        ir_value *b = half_of(w, x, 1), *a = half_of(w, x, 0);
+        a = ir_binary(&w->b, OP_ADD, a, b);
+        keep(w, ir_reshape(&w->b, join_of(w, a, b), t.shape, t.rank));
+    } else {
+        ir_value *j = join_of(w, x, pick(w, t));
+        uint32_t turned[] = {2, ir_type_elements(t)};
+        ir_value *v = ir_reshape(&w->b, j, turned, 2);
+        ir_type type = ir_tile_type(ir_element_type(t), (uint32_t[]){turned[1], 2}, 2);
+        v = ir_create_value(&w->b, OP_PERMUTE, &v, 1, type);
+        ir_set_ints(v->def, ATTR_ORDER, (int64_t[]){1, 0}, 2);
+        keep(w, ir_reshape(&w->b, half_of(w, v, 0), t.shape, t.rank));
+        keep(w, half_of(w, j, 1));
+    }
+}
+
 static void add_ops(world *w, unsigned n);
 
 static void add_loop(world *w) {
@@ -447,7 +487,7 @@ static void add_ops(world *w, unsigned n) {
     w->depth++;
     while (n-- > 0) {
         ir_type t = random_type(w, DT_FP32);
-        switch (draw(w, w->depth < 4 ? 12 : 10)) {
+        switch (draw(w, w->depth < 4 ? 14 : 12)) {
         case 0:
         case 1: {
             ir_value *p = random_pointer(w, t);
@@ -471,6 +511,10 @@ static void add_ops(world *w, unsigned n) {
             keep(w, ir_binary(&w->b, OP_ADD, pick(w, t), pick(w, t)));
             break;
         case 10:
+        case 11:
+            add_pairs(w);
+            break;
+        case 12:
             add_loop(w);
             break;
         default:

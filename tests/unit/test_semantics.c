@@ -272,6 +272,31 @@ static void test_shapes(void **state) {
     expect_error("expand_dims(x, 3)", "axis 3 is out of range for 2 dimensions");
     expect_ok("static_assert(r.ravel().numel == 32)");
     expect_ok("static_assert(x.sum(keep_dims=True).item().shape == ())");
+    expect_ok("static_assert(join(x, x).shape == (16, 2) and join(r, 1).dtype == tl.int32)");
+    expect_ok("static_assert(join(x[:, None], x[None, :]).shape == (16, 16, 2))");
+    expect_ok("static_assert(join(n, 3).shape == (2,) and interleave(n, n).shape == (2,))");
+    expect_ok(
+        "a, c = split(join(r, r))\n    static_assert(a.shape == (8, 4) and c.shape == (8, 4))");
+    expect_ok(
+        "a, c = join(n, n).split()\n    static_assert(a.shape == () and c.dtype == tl.int32)");
+    expect_ok("static_assert(interleave(r, r).shape == (8, 8) and flip(r, 0).shape == (8, 4))");
+    expect_ok("static_assert(cat(r, r).shape == (16, 4) and r.cat(r, dim=-1).shape == (8, 8))");
+    expect_ok("static_assert(cat(x, x, True).shape == (32,) and join(p, p).dtype == p.dtype)");
+    expect_ir("store(p + o, flip(x))", "flip %x {axis = 0}");
+    expect_error("join(x, i)", "join() takes two values of one type, not tile<16xfp32> and ");
+    expect_error("join(x, r)", "cannot broadcast tile<16xfp32> with tile<8x4xi32>");
+    expect_error("split(r)", "split() needs a last dimension of extent 2, got tile<8x4xi32>");
+    expect_error("split(n)", "split() needs a last dimension of extent 2, got i32");
+    expect_error("cat(x, r)", "cat() takes two tiles of one shape, not tile<16xfp32> and ");
+    expect_error("cat(n, n)", "not i32 and i32; scalars go to join()");
+    expect_error("cat(x, x, dim=1)", "axis 1 is out of range for 1 dimension");
+    expect_error("flip(x, 1)", "axis 1 is out of range for 1 dimension");
+    expect_error("flip(n)", "flip() needs a tile, got i32");
+    expect_error(
+        "join(x.reshape(1, 1, 1, 1, 1, 1, 1, 16), 1.0)",
+        "join() adds a dimension to tile<1x1x1x1x1x1x1x16xfp32>, but a tile has at most 8");
+    expect_error("join(zeros((1024, 1024), i8), zeros((1024, 1024), i8))",
+                 "a tile has at most 1048576 elements; shape (1024, 1024, 2) has more");
 }
 
 static void test_memory(void **state) {
