@@ -75,14 +75,36 @@ static bool no_pass(ir_module *m, sv name) {
     return false;
 }
 
+static bool is_skipped(const char *list, const char *name) {
+    while (*list)
+        if (sv_is(next_name(&list), name))
+            return true;
+    return false;
+}
+
+/// Names in a list of passes to leave out: known, and not the one that codegen cannot do without.
+static bool check_skipped(ir_module *m, const char *list) {
+    while (*list) {
+        sv name = next_name(&list);
+        if (!find_pass(name))
+            return no_pass(m, name);
+        if (sv_is(name, "layout")) {
+            diag_error(m->diag, SRC_NONE, "pass 'layout' cannot be left out");
+            return false;
+        }
+    }
+    return true;
+}
+
 bool ir_run_passes(ir_module *m, const ir_pass_options *o) {
-    if (!verify(m, NULL))
+    const char *skip = o->skip ? o->skip : "";
+    if (!verify(m, NULL) || !check_skipped(m, skip))
         return false;
     if (o->print_after && strcmp(o->print_after, "all") != 0 && !find_pass(sv_from(o->print_after)))
         return no_pass(m, sv_from(o->print_after));
     if (!o->only) {
         for (const ir_pass *p = ir_passes; p->name; p++)
-            if (!run_pass(m, p, o))
+            if (!is_skipped(skip, p->name) && !run_pass(m, p, o))
                 return false;
         return true;
     }

@@ -24,6 +24,7 @@ extern const ir_pass ir_passes[];
 typedef struct ir_pass_options {
     bool verify_each;        ///< verify after every pass and name the one that broke the IR
     const char *only;        ///< comma-separated pass names to run instead of the pipeline, or NULL
+    const char *skip;        ///< comma-separated pass names to leave out of the pipeline, or NULL
     const char *print_after; ///< a pass name or "all", or NULL
     strbuf *print_to;        ///< where print_after goes
     void (*on_pass)(void *ctx, const char *name, double seconds); ///< may be NULL

@@ -260,7 +260,7 @@ static fe_arg *make_args(session *s, const compile_request *r, bool best, uint32
 
 /// Source to tile IR with layouts. NULL after errors.
 static ir_func *make_ir(session *s, const compile_request *r, bool best, ir_module **out_module) {
-    ir_pass_options passes = {0};
+    ir_pass_options passes = {.skip = getenv("TILE_SKIP_PASSES")};
 #ifdef TILE_VERIFY_EACH
     passes.verify_each = true;
 #endif

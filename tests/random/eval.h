@@ -1,0 +1,57 @@
+// Inside the evaluator: values, its memory, and who evaluates what.
+#ifndef TILE_RANDOM_EVAL_H
+#define TILE_RANDOM_EVAL_H
+
+#include "evaluate.h"
+
+#include <setjmp.h>
+
+typedef struct value {
+    type t;
+    bool weak;
+    cell *c;
+} value;
+
+typedef struct binding {
+    bool bound;
+    uint32_t capacity;
+    cell *c;
+} binding;
+
+typedef struct evaluator {
+    const program *p;
+    memory *m;
+    sabotage broken;
+    bool strict; ///< inside a combine function: rounding is not fit either
+    uint32_t pid[3];
+    uint32_t linear_pid;
+    binding vars[MAX_VARS];
+    cell *arena; ///< of intermediate results, reset by each statement
+    size_t used;
+    uint64_t steps;
+    const stmt *current;
+    uint32_t *stamp[MAX_BUFFERS]; ///< the store that last wrote each element
+    uint32_t stores;
+    verdict verdict;
+    jmp_buf unfit;
+} evaluator;
+
+void eval_fail(evaluator *ev, verdict_kind kind, const node *at) __attribute__((noreturn));
+cell *eval_cells(evaluator *ev, uint32_t n);
+value eval(evaluator *ev, const node *n);
+/// The value in the shape of t: the same cells where nothing repeats.
+cell *eval_spread(evaluator *ev, value v, type t, const node *at);
+/// v's cells as elements of type `to`.
+value eval_convert(evaluator *ev, value v, elem to, const node *at);
+void eval_check(evaluator *ev, exactness e, const node *at);
+void eval_bind(evaluator *ev, int var, value v, const node *at);
+void eval_block(evaluator *ev, const block *b);
+/// All results of REDUCE, FOLD and EXTREMUM nodes; returns how many.
+int eval_reduction(evaluator *ev, const node *n, value *out);
+/// All results of a call.
+int eval_call(evaluator *ev, const node *n, value *out);
+value eval_load(evaluator *ev, const node *n);
+void eval_store(evaluator *ev, const stmt *s);
+void eval_atomic(evaluator *ev, const stmt *s);
+
+#endif

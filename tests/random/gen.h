@@ -1,0 +1,54 @@
+// Inside the generator. Expressions are made top-down: for a wanted type, one of the productions that
+// can give it is picked, and asks for operands in turn. A program uses a few element types and shapes
+// only, so that its values meet each other: layouts, conversions and common subexpressions are where
+// compilers go wrong.
+#ifndef TILE_RANDOM_GEN_H
+#define TILE_RANDOM_GEN_H
+
+#include "generate.h"
+#include "rng.h"
+
+enum { MAX_POOL = 8, MAX_LIST = 6 };
+
+typedef struct gen {
+    program *p;
+    rng r;
+    int scope[MAX_VARS]; ///< variables that are visible here
+    int num_scope;
+    int budget;          ///< expressions still to be made
+    int loops;           ///< that surround this place
+    int repeats;         ///< about how often this place runs
+    bool in_func;        ///< a helper: nothing but its parameters
+    type pool[MAX_POOL]; ///< shapes of this program
+    int num_pool;
+    uint32_t most;       ///< elements in a tile
+    elem list[MAX_LIST]; ///< element types of this program
+    int num_list;
+    uint64_t without;    ///< productions that this program does not use
+    int pid;             ///< the variable that holds the linear program index, or -1
+} gen;
+
+elem gen_elem(gen *g);
+type gen_shape(gen *g);
+node *gen_expr(gen *g, type t, int depth);
+/// A number that fits into t, as a weak literal.
+node *gen_literal(gen *g, elem t);
+/// v in another shape and type, however that takes.
+node *gen_adapt(gen *g, node *v, type t);
+/// A call of a combine function over tiles, or NULL.
+int gen_combine(gen *g, const elem *types, int count);
+/// A helper with this result (and a second one if two).
+int gen_func(gen *g, type result, bool two);
+/// Arguments for a call of it.
+node *gen_call(gen *g, int func, int depth);
+/// Which axis a tile of shape t had before it was reduced away: the wider type, and the axis.
+bool gen_widened(gen *g, type t, bool keep_dims, type *wide, int *axis);
+
+/// A buffer of this element type with room for n elements; -1 if there are too many.
+int gen_buffer(gen *g, elem t, int role, uint32_t n);
+/// A pointer tile of shape t into b. injective: no two elements meet. *index gets an index without
+/// the program's own offset, or NULL.
+node *gen_pointer(gen *g, int b, type t, bool injective, node **index, int depth);
+node *gen_mask(gen *g, int b, type t, const node *index, int depth);
+
+#endif
