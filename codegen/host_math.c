@@ -15,6 +15,8 @@
 
 // ---------------------------------------------------------------------------- elementary functions
 
+// Some C libraries' tanhf is off by more than two ulp.
+static float tanh_f32(float x) { return (float)tanh((double)x); }
 static float rsqrt_f32(float x) { return (float)(1.0 / sqrt((double)x)); }
 static double rsqrt_f64(double x) { return 1.0 / sqrt(x); }
 
@@ -28,7 +30,7 @@ static const math_row math_rows[IR_OPCODE_COUNT] = {
     [OP_LOG] = {logf, log},       [OP_LOG2] = {log2f, log2},
     [OP_SIN] = {sinf, sin},       [OP_COS] = {cosf, cos},
     [OP_SQRT] = {sqrtf, sqrt},    [OP_RSQRT] = {rsqrt_f32, rsqrt_f64},
-    [OP_ERF] = {erff, erf},       [OP_TANH] = {tanhf, tanh},
+    [OP_ERF] = {erff, erf},       [OP_TANH] = {tanh_f32, tanh},
     [OP_FLOOR] = {floorf, floor}, [OP_CEIL] = {ceilf, ceil},
     [OP_ABS] = {fabsf, fabs},
 };
