@@ -222,8 +222,9 @@ static bool check_kind(lowering *lo, const builtin *bi, const parameter *p, valu
         {"dtype", "a type such as tl.float32", {VALUE_DTYPE, VALUE_DTYPE}},
     };
     src_range place = value_place(v, range);
-    if (sv_is(p->kind, "tile")) {
-        if (v->kind == VALUE_IR)
+    bool is_tile = sv_is(p->kind, "tile");
+    if (is_tile || sv_is(p->kind, "number")) {
+        if (v->kind == VALUE_IR || (!is_tile && value_is_number(v)))
             return true;
         if (!value_is_number(v)) {
             lower_error(lo, place, "%s(): '%" SV_FMT "' must be a number or a tile, not %s",

@@ -83,6 +83,10 @@ value build_full(lowering *lo, value *args, src_range range) {
 
 value build_cast(lowering *lo, value *args, src_range range) {
     sv rounding = args[2].kind == VALUE_STRING ? args[2].str : (sv){0};
+    if (rounding.len && !sv_is(rounding, "rtne") && !sv_is(rounding, "rtz"))
+        return lower_error(lo, value_place(&args[2], range),
+                           "'fp_downcast_rounding' is 'rtne' or 'rtz', not '%" SV_FMT "'",
+                           SV_ARG(rounding));
     value out = sem_cast_type(lo, args[0], args[1].type, rounding, args[3].i != 0, range);
     out.range = range;
     return out;

@@ -71,9 +71,6 @@ value sem_cast_type(lowering *lo, value x, ir_type to, sv rounding, bool is_bitc
     if (rounding.len && (is_bitcast || !narrows))
         return refuse_cast(lo, range, &x, to,
                            " with fp_downcast_rounding: it is for casts to a narrower float");
-    if (rounding.len && !sv_is(rounding, "rtne") && !sv_is(rounding, "rtz"))
-        return lower_error(lo, range, "fp_downcast_rounding is 'rtne' or 'rtz', not '%" SV_FMT "'",
-                           SV_ARG(rounding));
     if (from.elem == DT_PTR || to.elem == DT_PTR)
         return cast_pointer(lo, x, to, range);
     if (is_bitcast)
