@@ -68,7 +68,9 @@ value build_abs(lowering *lo, value *args, src_range range) {
     value x = args[0];
     if (x.kind == VALUE_FLOAT)
         return value_float(x.f < 0 || (x.f == 0 && 1 / x.f < 0) ? -x.f : x.f);
-    if (x.kind == VALUE_INT || x.kind == VALUE_BOOL)
+    if (x.kind == VALUE_BOOL)
+        return value_int(x.i);
+    if (x.kind == VALUE_INT)
         return x.i < 0 && !x.is_unsigned ? sem_unary(lo, AST_NEG, x, range) : x;
     if (!sem_to_ir(lo, &x, "the argument of abs()"))
         return value_poison();

@@ -238,6 +238,7 @@ value build_float(lowering *lo, value *args, src_range range) {
     if (v->kind == VALUE_STRING) {
         char *end, *text = arena_copy_string(lo->arena, v->str.data, v->str.len);
         double f = strtod(text, &end);
+        end += strspn(end, " \t\n");
         bool plain = !strpbrk(text, "xXpP("); // strtod reads more than Python does
         if (end != text && *end == '\0' && plain)
             return value_float(f);

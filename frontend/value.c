@@ -85,6 +85,26 @@ static const char *shift(ast_op op, wide x, wide y, value *out) {
     return multiply(x, (wide)1 << y, out);
 }
 
+/// x / y, rounded once: enough bits of the quotient, the last of which says whether more follow.
+static double true_divide(wide x, wide y) {
+    bool negative = (x < 0) != (y < 0);
+    unsigned __int128 top = x < 0 ? -(unsigned __int128)x : (unsigned __int128)x;
+    unsigned __int128 bottom = y < 0 ? -(unsigned __int128)y : (unsigned __int128)y;
+    int scale = 0;
+    for (; top && !(top >> 126); scale++)
+        top <<= 1;
+    unsigned __int128 quotient = top / bottom;
+    double q = ldexp((double)(quotient | (top % bottom != 0)), -scale);
+    return negative ? -q : q;
+}
+
+static double floor_quotient(double x, double y, double rem) {
+    double exact = (x - rem) / y, q = floor(exact);
+    if (exact == 0)
+        return copysign(0.0, x / y);
+    return exact - q > 0.5 ? q + 1 : q;
+}
+
 static const char *float_binary(ast_op op, double x, double y, value *out) {
     switch (op) {
     case AST_ADD: *out = value_float(x + y); return NULL;
@@ -96,7 +116,7 @@ static const char *float_binary(ast_op op, double x, double y, value *out) {
         if (x < 0 && isfinite(x) && isfinite(y) && y != floor(y))
             return "a negative number to a fractional power is complex";
         *out = value_float(pow(x, y));
-        return NULL;
+        return isinf(out->f) && isfinite(x) && isfinite(y) ? "float too large" : NULL;
     case AST_DIV:
     case AST_FLOORDIV:
     case AST_MOD: {
@@ -106,7 +126,7 @@ static const char *float_binary(ast_op op, double x, double y, value *out) {
         if (rem != 0 && (rem < 0) != (y < 0))
             rem += y;
         *out = value_float(op == AST_DIV        ? x / y
-                           : op == AST_FLOORDIV ? floor((x - rem) / y + 0.5)
+                           : op == AST_FLOORDIV ? floor_quotient(x, y, rem)
                            : rem == 0           ? copysign(0.0, y)
                                                 : rem);
         return NULL;
@@ -124,7 +144,7 @@ static const char *int_binary(ast_op op, const value *a, const value *b, value *
     case AST_DIV:
         if (y == 0)
             return DIVISION_BY_ZERO;
-        *out = value_float((double)((long double)x / (long double)y));
+        *out = value_float(true_divide(x, y));
         return NULL;
     case AST_FLOORDIV: return y == 0 ? DIVISION_BY_ZERO : from_wide(floor_div(x, y), out);
     case AST_MOD: return y == 0 ? DIVISION_BY_ZERO : from_wide(x - floor_div(x, y) * y, out);
@@ -245,7 +265,12 @@ static bool same_order(wide x, wide y, ast_op op) {
     }
 }
 
-static bool float_order(double x, double y, ast_op op) {
+// Of an integer and a float the exact values are compared: long double holds both.
+static long double to_long_double(const value *v) {
+    return v->kind == VALUE_FLOAT ? (long double)v->f : (long double)to_wide(v);
+}
+
+static bool float_order(long double x, long double y, ast_op op) {
     switch (op) {
     case AST_LT: return x < y;
     case AST_LE: return x <= y;
@@ -259,7 +284,7 @@ bool value_equal(const value *a, const value *b) {
     if (is_integer(a) && is_integer(b))
         return to_wide(a) == to_wide(b);
     if (value_is_number(a) && value_is_number(b))
-        return to_double(a) == to_double(b);
+        return to_long_double(a) == to_long_double(b);
     if (a->kind != b->kind)
         return false;
     switch (a->kind) {
@@ -303,7 +328,7 @@ const char *value_compare(ast_op op, const value *x, const value *y, bool *out) 
     if (is_integer(x) && is_integer(y))
         *out = same_order(to_wide(x), to_wide(y), op);
     else if (value_is_number(x) && value_is_number(y))
-        *out = float_order(to_double(x), to_double(y), op);
+        *out = float_order(to_long_double(x), to_long_double(y), op);
     else if (x->kind == VALUE_STRING && y->kind == VALUE_STRING)
         *out = same_order(string_order(x->str, y->str), 0, op);
     else
@@ -313,7 +338,8 @@ const char *value_compare(ast_op op, const value *x, const value *y, bool *out) 
 
 // --- text
 
-/// The shortest decimal that reads back as the same double, with ".0" where it looks like an int.
+/// As Python writes it: the shortest decimal that reads back as the same double, with an exponent
+/// where that is below -4 or above 15.
 static void print_float(double f, strbuf *out) {
     if (isnan(f)) {
         strbuf_puts(out, "nan");
@@ -324,14 +350,15 @@ static void print_float(double f, strbuf *out) {
         return;
     }
     char text[40];
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, f);
-        if (strtod(text, NULL) == f)
-            break;
-    }
-    strbuf_puts(out, text);
-    if (!strpbrk(text, ".en"))
-        strbuf_puts(out, ".0");
+    int decimals = -1;
+    do
+        snprintf(text, sizeof text, "%.*e", ++decimals, f);
+    while (decimals < 16 && strtod(text, NULL) != f);
+    int exponent = atoi(strchr(text, 'e') + 1);
+    if (exponent < -4 || exponent > 15)
+        strbuf_puts(out, text);
+    else
+        strbuf_printf(out, "%.*f", decimals > exponent ? decimals - exponent : 1, f);
 }
 
 static void print_tuple(const value *v, strbuf *out) {
