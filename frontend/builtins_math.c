@@ -2,15 +2,20 @@
 // the operand's type; maximum and minimum of bf16 give fp32, as in Triton.
 #include "frontend/builtins.h"
 
-/// x in the type that functions compute in. NULL after an error for what is no 16-bit or larger
-/// float.
-static ir_value *widen(lowering *lo, const char *name, const value *x, src_range range) {
+/// Reports what is no float of 16 bits or more.
+static bool check_float(lowering *lo, const char *name, const value *x, src_range range) {
     dtype t = value_elem(x);
     if (dtype_is_float(t) && dtype_bits(t) >= 16)
-        return ir_cast(&lo->b, x->ir, sem_compute_type(t));
+        return true;
     lower_error(lo, value_place(x, range), "%s() needs a float of 16 bits or more, not %s%s", name,
                 sem_describe(lo, x), t == DT_PTR ? "" : "; convert it: x.to(tl.float32)");
-    return NULL;
+    return false;
+}
+
+/// x in the type that functions compute in. NULL after an error.
+static ir_value *widen(lowering *lo, const char *name, const value *x, src_range range) {
+    return check_float(lo, name, x, range) ? ir_cast(&lo->b, x->ir, sem_compute_type(value_elem(x)))
+                                           : NULL;
 }
 
 // For the standard library: x ready to compute with, or an error in the name of its caller.
@@ -124,12 +129,10 @@ static bool unify_three(lowering *lo, const char *what, value *x, value *y, valu
 value build_fma(lowering *lo, value *args, src_range range) {
     if (!unify_three(lo, "fma()", &args[0], &args[1], &args[2], range))
         return value_poison();
-    ir_value *wide[3];
-    for (int i = 0; i < 3; i++)
-        if (!(wide[i] = widen(lo, "fma", &args[i], range)))
-            return value_poison();
-    ir_value *y = ir_create_value(&lo->b, OP_FMA, wide, 3, wide[0]->type);
-    return value_ir(ir_cast(&lo->b, y, value_elem(&args[0])));
+    if (!check_float(lo, "fma", &args[0], range))
+        return value_poison();
+    ir_value *operands[3] = {args[0].ir, args[1].ir, args[2].ir};
+    return value_ir(ir_create_value(&lo->b, OP_FMA, operands, 3, operands[0]->type));
 }
 
 value build_umulhi(lowering *lo, value *args, src_range range) {
