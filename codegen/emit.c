@@ -404,8 +404,6 @@ static void emit_barrier_op(emitter *e, const ir_op *op) {
     emit_barrier(e);
 }
 
-static void emit_print(emitter *e, const ir_op *op) { e->tgt->print(e, op); }
-
 /// What emits an op. Elementwise ops with no row here go through emit_elementwise register by
 /// register; terminators are left to the op whose region they end.
 static emit_fn *const emitters[IR_OPCODE_COUNT] = {

@@ -98,6 +98,7 @@ void emit_if(emitter *e, const ir_op *op);
 void emit_hint(emitter *e, const ir_op *op);
 void emit_assume(emitter *e, const ir_op *op);
 void emit_assert(emitter *e, const ir_op *op);
+void emit_print(emitter *e, const ir_op *op); ///< emit_print.c
 /// Checks what the specialization knows of the parameters.
 void emit_check_params(emitter *e);
 

@@ -148,6 +148,10 @@ void emit_assert(emitter *e, const ir_op *op) {
         LLVMValueRef m = mask ? emit_regs(e, mask)[r] : NULL;
         e->tgt->assert_true(e, emit_regs(e, cond)[r], m, ir_get_str(op, ATTR_TEXT), op->range);
     }
+    // No thread goes on to what the assertion guards before all have passed it: the access that
+    // would go astray must not be the error that is reported.
+    if (ir_is_tile(cond->type))
+        emit_barrier(e);
 }
 
 void emit_check_params(emitter *e) {

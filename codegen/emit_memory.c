@@ -154,6 +154,8 @@ void emit_store(emitter *e, const ir_op *op) {
 /// One element of an atomic: the target's op for register r.
 static LLVMValueRef atomic_element(emitter *e, const ir_op *op, const cg_access *a, unsigned r) {
     sv sem = ir_get_str(op, ATTR_SEM), scope = ir_get_str(op, ATTR_SCOPE);
+    sem = sem.len ? sem : SV("acq_rel");
+    scope = scope.len ? scope : SV("gpu");
     LLVMValueRef x = emit_regs(e, op->operands[1])[r];
     if (op->opcode == OP_ATOMIC_CAS)
         return e->tgt->atomic_cas(e, a, x, emit_regs(e, op->operands[2])[r], sem, scope);
@@ -166,6 +168,7 @@ static void emit_atomic(emitter *e, const ir_op *op, const ir_value *mask) {
     unsigned n = emit_reg_count(ptr);
     LLVMValueRef *regs = emit_new_regs(e, n), mine = emit_is_representative(e, ptr->layout);
     uint32_t *first = a.uniform ? NULL : first_copies(e, ptr->layout);
+    a.no_result = e->uses[result->id] == 0;
     check_offsets(e, op, mask);
     for (unsigned r = 0; r < n; r++) {
         if (first && first[r] != r) {
@@ -176,7 +179,7 @@ static void emit_atomic(emitter *e, const ir_op *op, const ir_value *mask) {
         a.mask = and_maybe(e, mask ? emit_regs(e, mask)[r] : NULL, mine);
         regs[r] = atomic_element(e, op, &a, r);
     }
-    if (e->uses[result->id] > 0)
+    if (!a.no_result)
         emit_broadcast_to_copies(e, op, ptr->layout, regs, n, result->type.elem);
     emit_set_regs(e, result, regs);
 }

@@ -298,7 +298,17 @@ static void *run_worker(void *argument) {
     return NULL;
 }
 
+/// Lines come in one order: in that of the programs.
+static bool prints(const cg_host_code *code) {
+    for (uint32_t i = 0; i < code->num_sites; i++)
+        if (code->sites[i].kind == HOST_SITE_PRINT)
+            return true;
+    return false;
+}
+
 static unsigned count_threads(const launch *l) {
+    if (prints(l->run->code))
+        return 1;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     uint64_t n = l->run->threads ? l->run->threads : processors > 0 ? (uint64_t)processors : 1;
     return (unsigned)(n < l->num_programs ? n : l->num_programs);
@@ -357,5 +367,7 @@ host_status host_exec(const host_run *run, host_error *error) {
     run_threads(&l);
     pthread_mutex_destroy(&l.lock);
     free(l.roots);
+    if (prints(run->code))
+        fflush(stdout);
     return l.status;
 }

@@ -199,6 +199,7 @@ static bool keep_sites(cg_host_code *code, const host_module_state *state) {
     for (uint32_t i = 0; i < n; i++)
         bytes +=
             string_bytes(from[i].file) + string_bytes(from[i].name) + string_bytes(from[i].text);
+    code->num_sites = n;
     code->sites = calloc(n + 1, sizeof(*code->sites));
     code->strings = malloc(bytes);
     if (!code->sites || !code->strings)

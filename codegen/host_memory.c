@@ -245,17 +245,29 @@ void host_store_scalar(host_warp *w, uint32_t site, uint64_t pointer, uint64_t b
 
 // ---------------------------------------------------------------------------- atomics
 
-/// What an atomic writes over `old`. Floats are decoded, combined in double (exact for one
-/// operation up to fp32 once rounded) and rounded back.
+/// Adds in double, which is exact enough for one sum of the smaller types to round right.
+static uint64_t add_floats(dtype t, uint64_t old, uint64_t value) {
+    return dtype_float_to_bits(t, dtype_bits_to_float(t, old) + dtype_bits_to_float(t, value));
+}
+
+/// The larger float as the GPU's integer units see it: without a sign, bits compare as signed
+/// numbers, with one the other way round as unsigned ones. So -0 < +0 and a NaN is at an end.
+static uint64_t choose_float(bool is_max, dtype t, uint64_t old, uint64_t value) {
+    unsigned unused = 64 - dtype_bits(t);
+    int64_t a = (int64_t)(old << unused), b = (int64_t)(value << unused);
+    bool larger = b >= 0 ? b > a : (uint64_t)b < (uint64_t)a;
+    bool smaller = b >= 0 ? b < a : (uint64_t)b > (uint64_t)a;
+    return (is_max ? larger : smaller) ? value : old;
+}
+
+/// What an atomic writes over `old`.
 static uint64_t combine_float(host_atomic_kind kind, dtype t, uint64_t old, uint64_t value) {
-    double a = dtype_bits_to_float(t, old), b = dtype_bits_to_float(t, value);
     switch (kind) {
     case HOST_ATOMIC_ADD:
-        return dtype_float_to_bits(t, a + b);
+        return add_floats(t, old, value);
     case HOST_ATOMIC_MAX:
-        return isnan(a) || b > a ? value : old;
     case HOST_ATOMIC_MIN:
-        return isnan(a) || b < a ? value : old;
+        return choose_float(kind == HOST_ATOMIC_MAX, t, old, value);
     default:
         return value;
     }

@@ -2,9 +2,8 @@
 //   pid (0, 0, 0) idx ( 12) x: 3.500000
 #include "codegen/host_rt.h"
 
+#include <math.h>
 #include <stdio.h>
-
-enum { LINE_BYTES = 512 };
 
 static int digits_of(uint32_t largest) {
     int n = 1;
@@ -27,30 +26,33 @@ static int put_index(char *line, int size, const host_site *site, uint32_t index
     return n + snprintf(line + n, (size_t)(size - n), ")");
 }
 
-static int put_value(char *line, int size, dtype t, uint64_t bits) {
-    if (dtype_is_float(t))
-        return snprintf(line, (size_t)size, "%f", dtype_bits_to_float(t, bits));
+/// All NaNs print alike.
+static void put_value(char *line, size_t size, const host_site *site, uint64_t bits) {
+    dtype t = site->elem;
+    unsigned long long v = (unsigned long long)dtype_wrap_int(t, (int64_t)bits);
+    double f = dtype_is_float(t) ? dtype_bits_to_float(t, bits) : 0;
     if (t == DT_PTR)
-        return snprintf(line, (size_t)size, "0x%llx", (unsigned long long)bits);
-    long long v = dtype_wrap_int(t, (int64_t)bits);
-    return dtype_is_signed(t) ? snprintf(line, (size_t)size, "%lld", v)
-                              : snprintf(line, (size_t)size, "%llu", (unsigned long long)v);
+        snprintf(line, size, "0x%llx", (unsigned long long)bits);
+    else if (site->hex)
+        snprintf(line, size, "0x%0*llx", (int)(dtype_bits(t) + 3) / 4, (unsigned long long)bits);
+    else if (dtype_is_float(t))
+        snprintf(line, size, "%f", isnan(f) ? NAN : f);
+    else
+        snprintf(line, size, dtype_is_signed(t) ? "%lld" : "%llu", v);
 }
 
 static void print_one(const host_warp *w, const host_site *site, uint32_t index,
                       const void *value) {
-    char line[LINE_BYTES];
+    enum { INDEX_BYTES = 160, VALUE_BYTES = 352 }; // the largest double has 309 digits
+    char place[INDEX_BYTES] = "", text[VALUE_BYTES] = "";
     uint64_t bits = 0;
-    int n = snprintf(line, sizeof(line), "pid (%d, %d, %d)", w->program_id[0], w->program_id[1],
-                     w->program_id[2]);
-    n += put_index(line + n, LINE_BYTES - n, site, index);
-    n += snprintf(line + n, (size_t)(LINE_BYTES - n), "%.128s", site->text);
     if (site->elem != DT_VOID) {
+        put_index(place, INDEX_BYTES, site, index);
         memcpy(&bits, value, dtype_bytes(site->elem));
-        n += put_value(line + n, LINE_BYTES - n, site->elem, bits);
+        put_value(text, VALUE_BYTES, site, bits);
     }
-    snprintf(line + n, (size_t)(LINE_BYTES - n), "\n");
-    fputs(line, stdout); // one call, so that lines of several threads do not mix
+    printf("pid (%d, %d, %d)%s%s%s\n", w->program_id[0], w->program_id[1], w->program_id[2], place,
+           site->text, text); // one call, so that lines of several launches do not mix
 }
 
 void host_print(host_warp *w, uint32_t site_index, const uint32_t *indices, const void *values,

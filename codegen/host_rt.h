@@ -58,6 +58,7 @@ typedef struct host_site {
     int root;         ///< parameter the pointer derives from, or -1
     const char *name; ///< that parameter's name, may be NULL
     const char *text; ///< of an assertion, a hint, or the prefix of a print
+    bool hex;         ///< print the bits
     uint8_t rank;     ///< of a printed tile
     uint32_t shape[IR_MAX_RANK];
 } host_site;
@@ -77,6 +78,7 @@ struct cg_host_code {
     host_kernel *kernels;
     uint32_t num_kernels;
     host_site *sites;
+    uint32_t num_sites;
     char *strings; ///< what the sites point into
     void *jit;     ///< the machine code's owner
 };

@@ -1,6 +1,7 @@
 // What the files of the NVIDIA target share: target_nvptx.c (threads, functions, exchange),
 // nvptx_memory.c (loads, stores, atomics), nvptx_math.c and nvptx_trig.c (functions), nvptx_cast.c
 // (conversions).
+// And nvptx_print.c: prints, assertions.
 #ifndef TILE_CODEGEN_NVPTX_H
 #define TILE_CODEGEN_NVPTX_H
 
@@ -13,6 +14,8 @@ typedef struct nvptx_state {
     unsigned sm;            ///< 90 for sm_90
     unsigned ptx_version;   ///< the least that does: of the architecture, raised by instructions
     LLVMValueRef shared;    ///< the dynamic shared memory, declared at its first use
+    LLVMValueRef print_buffer; ///< of the function, from its first print on
+    LLVMValueRef policies[2];  ///< the same: for evict_first and evict_last
     LLVMDIBuilderRef debug; ///< NULL without line info
     LLVMMetadataRef debug_file;
 } nvptx_state;
@@ -55,17 +58,31 @@ void nvptx_end_guard(emitter *e, nvptx_guard *g);
 /// After the end: v where the guarded code ran, else `otherwise`.
 LLVMValueRef nvptx_merge(emitter *e, const nvptx_guard *g, LLVMValueRef v, LLVMValueRef otherwise);
 
+/// Moves the builder to the start of the function, for what is made there once; and back.
+typedef struct nvptx_place {
+    LLVMBasicBlockRef block;
+    LLVMMetadataRef line;
+} nvptx_place;
+nvptx_place nvptx_go_to_start(emitter *e);
+void nvptx_go_back(emitter *e, nvptx_place place);
+
 /// Any register value up to 64 bits as an integer of its width, and back to the type of `t`.
 LLVMValueRef nvptx_to_bits(emitter *e, LLVMValueRef v);
 LLVMValueRef nvptx_from_bits(emitter *e, LLVMValueRef bits, LLVMTypeRef t);
 
 // nvptx_memory.c
+/// i1: lane 0 of the threads with `mask` (NULL: all), which acts for a scalar.
+LLVMValueRef nvptx_first_thread(emitter *e, LLVMValueRef mask);
 void nvptx_load(emitter *e, const cg_access *a, LLVMValueRef const *other, LLVMValueRef *out);
 void nvptx_store(emitter *e, const cg_access *a, LLVMValueRef const *values);
 LLVMValueRef nvptx_atomic_rmw(emitter *e, const cg_access *a, sv kind, LLVMValueRef value, sv sem,
                               sv scope);
 LLVMValueRef nvptx_atomic_cas(emitter *e, const cg_access *a, LLVMValueRef cmp, LLVMValueRef value,
                               sv sem, sv scope);
+
+// nvptx_print.c
+void nvptx_print(emitter *e, const cg_print *p);
+void nvptx_assert_true(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text, src_range range);
 
 // nvptx_math.c
 LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x);

@@ -8,15 +8,18 @@ static bool is_true(LLVMValueRef v) {
     return !v || (LLVMIsAConstantInt(v) && LLVMConstIntGetZExtValue(v));
 }
 
+LLVMValueRef nvptx_first_thread(emitter *e, LLVMValueRef mask) {
+    LLVMValueRef lane = e->tgt->lane_id(e);
+    LLVMValueRef first = LLVMBuildICmp(e->b, LLVMIntEQ, lane, emit_const_like(e, lane, 0), "");
+    return is_true(mask) ? first : LLVMBuildAnd(e->b, first, mask, "");
+}
+
 /// i1 of the threads that carry out the access; NULL: all. One thread alone writes for a scalar:
 /// the mask says which warp, here it is said which lane.
 static LLVMValueRef writing_threads(emitter *e, const cg_access *a) {
-    LLVMValueRef mask = is_true(a->mask) ? NULL : a->mask;
-    if (!a->uniform)
-        return mask;
-    LLVMValueRef lane = e->tgt->lane_id(e);
-    LLVMValueRef first = LLVMBuildICmp(e->b, LLVMIntEQ, lane, emit_const_like(e, lane, 0), "");
-    return mask ? LLVMBuildAnd(e->b, first, mask, "") : first;
+    if (a->uniform)
+        return nvptx_first_thread(e, a->mask);
+    return is_true(a->mask) ? NULL : a->mask;
 }
 
 // ---------------------------------------------------------------------------- words
@@ -99,7 +102,7 @@ static void load_plain(emitter *e, const cg_access *a, LLVMValueRef *out) {
     LLVMValueRef load = LLVMBuildLoad2(e->b, type, a->ptr, "");
     LLVMSetAlignment(load, a->vec * dtype_bytes(a->elem));
     LLVMSetVolatile(load, a->is_volatile);
-    if (a->is_const && !a->is_volatile) { // ld.global.nc
+    if (a->is_const) { // ld.global.nc
         LLVMMetadataRef empty = LLVMMDNodeInContext2(e->llvm, NULL, 0);
         LLVMSetMetadata(load, LLVMGetMDKindIDInContext(e->llvm, "invariant.load", 14),
                         LLVMMetadataAsValue(e->llvm, empty));
@@ -136,15 +139,21 @@ static sv cache_modifier(emitter *e, const cg_access *a) {
     return a->evict.len ? sv_format(e->arena, ".L1::%" SV_FMT, SV_ARG(a->evict)) : SV("");
 }
 
-/// The L2 policy of an eviction hint; LLVM keeps one copy of it.
+/// The L2 policy of an eviction hint, made once, at the function's start.
 static LLVMValueRef l2_policy(emitter *e, const cg_access *a) {
     if (!a->evict.len)
         return NULL;
+    LLVMValueRef *policy = &nvptx_state_of(e)->policies[sv_is(a->evict, "evict_last")];
+    if (*policy)
+        return *policy;
     nvptx_need_ptx(e, 74);
     const char *text = sv_format(e->arena, "createpolicy.fractional.L2::%" SV_FMT ".b64 $0, 1.0;",
                                  SV_ARG(a->evict))
                            .data;
-    return nvptx_asm(e, LLVMInt64TypeInContext(e->llvm), text, "=l", NULL, 0, 0);
+    nvptx_place here = nvptx_go_to_start(e);
+    *policy = nvptx_asm(e, LLVMInt64TypeInContext(e->llvm), text, "=l", NULL, 0, 0);
+    nvptx_go_back(e, here);
+    return *policy;
 }
 
 /// "v4.b32", or "b16" for one word.
@@ -194,7 +203,8 @@ static void load_hinted(emitter *e, const cg_access *a, LLVMValueRef const *star
             v[args++] = widen(e, pack_word(e, &w, start + i * w.per_word), word);
         }
     }
-    strbuf_printf(&text, "ld.global%" SV_FMT "%s.%s ", SV_ARG(cache_modifier(e, a)),
+    strbuf_printf(&text, "ld%s.global%" SV_FMT "%s.%s ", a->is_volatile ? ".volatile" : "",
+                  SV_ARG(cache_modifier(e, a)),
                   policy ? ".L2::cache_hint" : "", vector_suffix(e, &w));
     put_operands(&text, 0, n);
     strbuf_printf(&text, ", [$%u]", n);
@@ -244,7 +254,8 @@ void nvptx_load(emitter *e, const cg_access *a, LLVMValueRef const *other, LLVMV
     LLVMValueRef start[16];
     for (unsigned i = 0; i < a->vec; i++)
         start[i] = other ? other[i] : LLVMConstNull(e->tgt->value_type(e, a->elem));
-    if ((a->cache.len || a->evict.len) && !a->is_volatile) {
+    // LLVM takes a volatile load through *const for one of ld.global.nc, as it does all others there.
+    if (a->cache.len || a->evict.len || (a->is_volatile && a->is_const)) {
         load_hinted(e, a, start, out);
         return;
     }
@@ -268,32 +279,47 @@ void nvptx_store(emitter *e, const cg_access *a, LLVMValueRef const *values) {
 
 // ---------------------------------------------------------------------------- atomics
 
+/// An ordering, where nobody sees the old value, that red has.
+static bool can_reduce(const cg_access *a, const char *op, sv sem) {
+    return a->no_result && (sv_is(sem, "relaxed") || sv_is(sem, "release")) &&
+           strncmp(op, "exch", 4) != 0 && strncmp(op, "cas", 3) != 0;
+}
+
 /// "atom.acq_rel.gpu.global.add.u32 $0, [$1], $2;" on the threads of `mask`; `old` is what the
-/// others get. `args` are the bits of one or two operands.
+/// others get. `args` are the bits of one or two operands. "red" where the old value is for nobody.
 static LLVMValueRef atom(emitter *e, const cg_access *a, LLVMValueRef mask, const char *op, sv sem,
                          sv scope, LLVMValueRef const *args, unsigned n, LLVMValueRef old) {
     LLVMTypeRef type = LLVMTypeOf(args[0]);
     char c = register_class(LLVMGetIntTypeWidth(type));
-    LLVMValueRef v[6] = {a->ptr};
-    unsigned count = 1;
+    bool reduces = can_reduce(a, op, sem);
+    unsigned count = 0, at = reduces ? 0 : 1; // the address is operand `at`
+    LLVMValueRef v[6];
     strbuf text, regs;
     strbuf_init(&text, e->arena);
     strbuf_init(&regs, e->arena);
-    strbuf_printf(&regs, "=%c,l", c);
+    if (!reduces)
+        strbuf_printf(&regs, "=%c,", c);
+    strbuf_puts(&regs, "l");
+    v[count++] = a->ptr;
     for (unsigned i = 0; i < n; i++) {
         strbuf_printf(&regs, ",%c", c);
         v[count++] = args[i];
     }
     if (mask) {
-        strbuf_printf(&text, "@$%u ", count + 1);
+        strbuf_printf(&text, "@$%u ", at + count);
         strbuf_puts(&regs, ",b");
         v[count++] = mask;
     }
+    strbuf_printf(&text, "%s.%" SV_FMT ".%" SV_FMT ".global.%s ", reduces ? "red" : "atom",
+                  SV_ARG(sem), SV_ARG(scope), op);
+    if (reduces) {
+        strbuf_puts(&text, "[$0], $1;");
+        nvptx_asm(e, LLVMVoidTypeInContext(e->llvm), text.data, regs.data, v, count, ASM_EFFECT);
+        return LLVMConstNull(type);
+    }
     strbuf_puts(&regs, ",0");
     v[count++] = old ? old : LLVMConstNull(type);
-    strbuf_printf(&text, "atom.%" SV_FMT ".%" SV_FMT ".global.%s $0, [$1], $2%s;",
-                  SV_ARG(sem.len ? sem : SV("acq_rel")), SV_ARG(scope.len ? scope : SV("gpu")), op,
-                  n == 2 ? ", $3" : "");
+    strbuf_printf(&text, "$0, [$1], $2%s;", n == 2 ? ", $3" : "");
     return nvptx_asm(e, type, text.data, regs.data, v, count, ASM_EFFECT);
 }
 

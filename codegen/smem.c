@@ -130,28 +130,36 @@ static void place_scratch(smem_plan *p) {
 
 // ---------------------------------------------------------------------------- the state
 
-/// Accesses since the last barrier, as bit sets over smem_plan.all. `stale` ones were made in an
-/// earlier iteration of a loop that computes their pointer anew.
+/// Accesses since the last barrier, as bit sets over smem_plan.all that lie side by side. `earlier`
+/// ones were made in an earlier iteration of a loop that we are in, `stale` ones in one that
+/// computes their pointer anew.
 typedef struct state {
-    uint64_t *pending, *stale;
+    uint64_t *pending, *stale, *earlier;
     uint32_t words;
 } state;
 
+static size_t state_words(const state *s) { return 3 * (size_t)s->words; }
+
+static void copy_state(state *to, const state *from) {
+    memcpy(to->pending, from->pending, state_words(from) * sizeof(uint64_t));
+}
+
 static state new_state(smem_plan *p, const state *copy_of) {
     state s = {.words = (p->all.len + 63) / 64};
-    s.pending = ARENA_ARRAY(p->arena, uint64_t, s.words * 2);
+    s.pending = ARENA_ARRAY(p->arena, uint64_t, state_words(&s));
     s.stale = s.pending + s.words;
+    s.earlier = s.stale + s.words;
     if (copy_of)
-        memcpy(s.pending, copy_of->pending, s.words * 2 * sizeof(uint64_t));
+        copy_state(&s, copy_of);
     return s;
 }
 
-static void clear_state(state *s) { memset(s->pending, 0, s->words * 2 * sizeof(uint64_t)); }
+static void clear_state(state *s) { memset(s->pending, 0, state_words(s) * sizeof(uint64_t)); }
 
 /// a becomes the union of a and b; true if that adds something.
 static bool join(state *a, const state *b) {
     bool grew = false;
-    for (uint32_t i = 0; i < a->words * 2; i++) { // pending and stale lie side by side
+    for (size_t i = 0; i < state_words(a); i++) {
         grew |= (b->pending[i] & ~a->pending[i]) != 0;
         a->pending[i] |= b->pending[i];
     }
@@ -171,9 +179,18 @@ static bool is_inside(const ir_block *b, const ir_op *loop) {
 /// Goes over the back edge of a loop: pointers computed in it are about to change.
 static void start_iteration(smem_plan *p, state *s, const ir_op *loop) {
     for (uint32_t i = 0; i < p->all.len; i++) {
-        const ir_value *ptr = p->all.data[i].ptr;
-        if (has(s->pending, i) && ptr && is_inside(ptr->block, loop))
+        const access *a = &p->all.data[i];
+        if (has(s->pending, i) && a->ptr && is_inside(a->ptr->block, loop))
             s->stale[i / 64] |= 1ull << (i % 64);
+        if (has(s->pending, i) && is_inside(a->op->block, loop))
+            s->earlier[i / 64] |= 1ull << (i % 64);
+    }
+}
+
+static void leave_loop(smem_plan *p, state *s, const ir_op *loop) {
+    for (uint32_t i = 0; i < p->all.len; i++) {
+        if (is_inside(p->all.data[i].op->block, loop))
+            s->earlier[i / 64] &= ~(1ull << (i % 64));
     }
 }
 
@@ -184,26 +201,30 @@ static bool scratch_conflict(const access *a, const access *b) {
 }
 
 /// Whether b, after a with no barrier between, may see or undo what another thread's a does.
-static bool global_conflict(const access *a, bool a_is_stale, const access *b) {
+static bool global_conflict(const access *a, bool a_is_stale, bool a_is_earlier, const access *b) {
     if (!a->ptr || !b->ptr || (!a->writes && !b->writes))
         return false;
     if (a->orders || b->orders)
         return true;
     if (a->ptr == b->ptr && !a_is_stale && a->one_thread_each)
         return false; // whatever a thread touches twice, no other touches
-    // Different arguments may still be one buffer (a call in place): in one layout each warp then
-    // reads and writes its own elements, unless several warps hold one. Overlap at an offset is not
-    // covered.
+    // Different arguments may still be one buffer. In a call in place each warp reads and writes
+    // its own elements, if they have one layout and no element is held by several warps. Should they
+    // overlap at an offset, a load that stands after a store still sees it; a store after a load, or
+    // a load in the next iteration, is not held back: that would put a barrier into every loop that
+    // reads one argument and writes another.
     bool apart = a->root >= 0 && b->root >= 0 && a->root != b->root;
     bool one_layout = a->ptr->layout == b->ptr->layout;
-    return !apart || !one_layout || a->across_warps || b->across_warps;
+    bool reads_back = a->writes && !b->writes && !a_is_earlier;
+    return !apart || !one_layout || reads_back || a->across_warps || b->across_warps;
 }
 
 static bool needs_barrier(const smem_plan *p, const state *s, const access *b) {
     for (uint32_t i = 0; i < p->all.len; i++) {
         const access *a = &p->all.data[i];
         if (has(s->pending, i) &&
-            (scratch_conflict(a, b) || global_conflict(a, has(s->stale, i), b)))
+            (scratch_conflict(a, b) ||
+             global_conflict(a, has(s->stale, i), has(s->earlier, i), b)))
             return true;
     }
     return false;
@@ -227,14 +248,15 @@ static void flow_loop(smem_plan *p, state *s, const ir_op *loop) {
     bool is_while = loop->opcode == OP_WHILE;
     state end = new_state(p, NULL), body = new_state(p, NULL);
     do {
-        memcpy(end.pending, s->pending, s->words * 2 * sizeof(uint64_t));
+        copy_state(&end, s);
         if (is_while)
             flow_block(p, &end, loop->regions[0]);
-        memcpy(body.pending, end.pending, s->words * 2 * sizeof(uint64_t));
+        copy_state(&body, &end);
         flow_block(p, &body, loop->regions[is_while]);
         start_iteration(p, &body, loop);
     } while (join(s, &body));
-    memcpy(s->pending, end.pending, s->words * 2 * sizeof(uint64_t));
+    copy_state(s, &end);
+    leave_loop(p, s, loop);
 }
 
 static void flow_if(smem_plan *p, state *s, const ir_op *op) {

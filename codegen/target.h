@@ -23,9 +23,21 @@ typedef struct cg_access {
     sv cache, evict;   ///< "" or as in attrs.def
     bool is_volatile;
     bool is_const;     ///< through *const: never written during the launch
+    bool no_result;    ///< of an atomic: nobody looks at the old value
     int root;          ///< parameter the pointer derives from, or -1 (host checks)
     src_range range;   ///< for reports
 } cg_access;
+
+/// One line for each active lane.
+typedef struct cg_print {
+    const ir_value *value; ///< what is printed, for its type; NULL: the label alone
+    const char *label;     ///< stands before the value
+    bool hex;              ///< its bits
+    LLVMValueRef index;    ///< lane value i32: the element's row-major index; NULL for a scalar
+    LLVMValueRef reg;      ///< lane value; a scalar for a scalar
+    LLVMValueRef active;   ///< lane i1, NULL: every lane; of a scalar: i1, true in one warp
+    src_range range;
+} cg_print;
 
 typedef struct target {
     const char *name;
@@ -79,7 +91,7 @@ typedef struct target {
 
     // Debugging.
     void (*assert_true)(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text, src_range range); ///< lanes or scalars; mask may be NULL
-    void (*print)(emitter *e, const ir_op *op); ///< OP_PRINT
+    void (*print)(emitter *e, const cg_print *p);
     /// Checks a claim of the author (hint, assume, parameter hint): no-op on nvptx.
     /// NULL where claims are believed: then no code for the check is made either.
     void (*check_hint)(emitter *e, LLVMValueRef ok, const char *what, src_range range);

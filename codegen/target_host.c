@@ -523,63 +523,23 @@ static void check_hint(emitter *e, LLVMValueRef ok, const char *what, src_range 
     check(e, ok, NULL, add_site(e, site, range));
 }
 
-/// The text between the index and the value, as Triton makes it: " prefix: ", and the operand's
-/// number where there are several.
-static const char *print_prefix(emitter *e, const ir_op *op, uint32_t operand) {
-    sv text = ir_get_str(op, ATTR_TEXT);
-    while (text.len && strchr(" :", text.data[text.len - 1]))
-        text.len--;
-    const char *lead = text.len && text.data[0] != ' ' ? " " : "";
-    if (op->num_operands == 0)
-        return sv_format(e->arena, "%s%" SV_FMT, lead, SV_ARG(text)).data;
-    if (op->num_operands == 1)
-        return sv_format(e->arena, "%s%" SV_FMT ": ", lead, SV_ARG(text)).data;
-    return sv_format(e->arena, "%s%" SV_FMT ": (operand %u) ", lead, SV_ARG(text), operand).data;
-}
-
 /// Prints one register of 32 elements, or a scalar in lane 0.
-static void print_register(emitter *e, LLVMValueRef site, LLVMValueRef index, LLVMValueRef value,
-                           LLVMValueRef bits) {
-    if (LLVMTypeOf(value) == emit_int_like(e, 1, value))
-        value = LLVMBuildZExt(e->b, value, emit_int_like(e, 8, value), "");
-    LLVMValueRef args[] = {host_state(e)->warp, site, host_slot_of(e, index),
-                           host_slot_of(e, value), bits};
+static void print(emitter *e, const cg_print *p) {
+    host_site site = {.kind = HOST_SITE_PRINT, .root = -1, .elem = DT_VOID, .text = p->label};
+    LLVMValueRef index = p->index ? p->index : host_u32(e, 0);
+    LLVMValueRef reg = p->reg ? p->reg : host_u32(e, 0);
+    if (p->value) {
+        site.elem = p->value->type.elem;
+        site.rank = p->value->type.rank;
+        memcpy(site.shape, p->value->type.shape, sizeof(site.shape));
+    }
+    site.hex = p->hex;
+    if (LLVMTypeOf(reg) == emit_int_like(e, 1, reg))
+        reg = LLVMBuildZExt(e->b, reg, emit_int_like(e, 8, reg), "");
+    LLVMValueRef args[] = {host_state(e)->warp, add_site(e, site, p->range), host_slot_of(e, index),
+                           host_slot_of(e, reg),
+                           p->index ? mask_bits(e, p->active) : active_bit(e, p->active)};
     host_call(e, "host_print", args, 5);
-}
-
-/// i32 1 in the one warp that prints what all warps hold.
-static LLVMValueRef first_warp_only(emitter *e) {
-    return active_bit(e, emit_is_representative(e, NULL));
-}
-
-static void print_tile(emitter *e, const ir_value *v, LLVMValueRef site) {
-    const layout *l = v->layout;
-    layout_replication copies = layout_get_replication(l);
-    LLVMValueRef thread = emit_thread_index(e, l), *regs = emit_regs(e, v);
-    for (uint32_t r = 0; r < layout_reg_count(l); r++) {
-        if (r & copies.reg_mask)
-            continue;
-        uint32_t part = layout_apply(l, (layout_place){.reg = r});
-        LLVMValueRef index = LLVMBuildXor(e->b, thread, emit_lane_const_i32(e, part), "");
-        print_register(e, site, index, regs[r], mask_bits(e, emit_is_representative(e, l)));
-    }
-}
-
-static void print(emitter *e, const ir_op *op) {
-    for (uint32_t i = 0; i < op->num_operands || i == 0; i++) {
-        const ir_value *v = op->num_operands ? op->operands[i] : NULL;
-        host_site site = {.kind = HOST_SITE_PRINT, .root = -1, .elem = v ? v->type.elem : DT_VOID};
-        site.text = print_prefix(e, op, i);
-        if (v) {
-            site.rank = v->type.rank;
-            memcpy(site.shape, v->type.shape, sizeof(site.shape));
-        }
-        LLVMValueRef index = add_site(e, site, op->range), zero = host_u32(e, 0);
-        if (v && ir_is_tile(v->type))
-            print_tile(e, v, index);
-        else
-            print_register(e, index, zero, v ? emit_regs(e, v)[0] : zero, first_warp_only(e));
-    }
 }
 
 const target target_host = {

@@ -85,6 +85,22 @@ LLVMValueRef nvptx_from_bits(emitter *e, LLVMValueRef bits, LLVMTypeRef t) {
     return LLVMBuildBitCast(e->b, bits, t, "");
 }
 
+nvptx_place nvptx_go_to_start(emitter *e) {
+    nvptx_place here = {LLVMGetInsertBlock(e->b), LLVMGetCurrentDebugLocation2(e->b)};
+    LLVMBasicBlockRef start = LLVMGetEntryBasicBlock(e->fn);
+    LLVMValueRef first = LLVMGetFirstInstruction(start);
+    if (first)
+        LLVMPositionBuilderBefore(e->b, first);
+    else
+        LLVMPositionBuilderAtEnd(e->b, start);
+    return here;
+}
+
+void nvptx_go_back(emitter *e, nvptx_place place) {
+    LLVMPositionBuilderAtEnd(e->b, place.block);
+    LLVMSetCurrentDebugLocation2(e->b, place.line);
+}
+
 nvptx_guard nvptx_begin_guard(emitter *e, LLVMValueRef cond) {
     if (!cond || (LLVMIsAConstantInt(cond) && LLVMConstIntGetZExtValue(cond)))
         return (nvptx_guard){0};
@@ -246,6 +262,8 @@ static void begin_function(emitter *e, LLVMValueRef *param_values) {
         }
     }
     e->smem_base = NULL;
+    nvptx_state *s = nvptx_state_of(e);
+    s->print_buffer = s->policies[0] = s->policies[1] = NULL;
 }
 
 static void end_function(emitter *e) { LLVMBuildRetVoid(e->b); }
@@ -374,38 +392,6 @@ static void smem_load(emitter *e, LLVMValueRef byte_offset, LLVMTypeRef elem, un
         out[i] = LLVMBuildExtractElement(e->b, load, emit_const_i32(e, i), "");
 }
 
-// ---------------------------------------------------------------------------- debugging
-
-/// `void __assertfail(message, file, line, function, char size)` of the CUDA driver.
-static void assert_true(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text,
-                        src_range range) {
-    LLVMTypeRef ptr = LLVMPointerTypeInContext(e->llvm, 0), i32 = i32_type(e);
-    LLVMTypeRef types[5] = {ptr, ptr, i32, ptr, LLVMInt64TypeInContext(e->llvm)};
-    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->llvm), types, 5, false);
-    LLVMValueRef fn = LLVMGetNamedFunction(e->module, "__assertfail");
-    if (!fn)
-        fn = LLVMAddFunction(e->module, "__assertfail", type);
-    LLVMValueRef fails = LLVMBuildNot(e->b, cond, "");
-    if (mask)
-        fails = LLVMBuildAnd(e->b, fails, mask, "");
-    unsigned line = range.file ? diag_locate(e->diag, range.file, range.begin).line : 0;
-    const char *file = range.file ? diag_file_path(e->diag, range.file) : "";
-    nvptx_guard g = nvptx_begin_guard(e, fails);
-    LLVMValueRef args[5] = {
-        LLVMBuildGlobalStringPtr(e->b, sv_copy(e->arena, text).data, ""),
-        LLVMBuildGlobalStringPtr(e->b, file, ""),
-        emit_const_i32(e, line),
-        LLVMBuildGlobalStringPtr(e->b, sv_copy(e->arena, e->func->name).data, ""),
-        LLVMConstInt(LLVMInt64TypeInContext(e->llvm), 1, false),
-    };
-    LLVMBuildCall2(e->b, type, fn, args, 5, "");
-    nvptx_end_guard(e, &g);
-}
-
-static void print(emitter *e, const ir_op *op) {
-    emit_refuse(e, op, "is not supported yet on NVIDIA GPUs");
-}
-
 const target target_nvptx = {
     .name = "nvptx",
     .lanes = 1,
@@ -438,7 +424,7 @@ const target target_nvptx = {
     .float_cast = nvptx_float_cast,
     .float_to_int = nvptx_float_to_int,
     .int_to_float = nvptx_int_to_float,
-    .assert_true = assert_true,
-    .print = print,
+    .assert_true = nvptx_assert_true,
+    .print = nvptx_print,
     .check_hint = NULL, // claims are believed here; the cpu device checks them
 };

@@ -148,6 +148,13 @@ static inline double median_ms(tile_device *dev, tile_kernel *k, const tile_arg 
     return times[runs / 2];
 }
 
+/// The time, and on a GPU the throughput; on cpu that says nothing.
+static inline void print_time(const tile_device_info *info, double ms, double bytes) {
+    printf(", %.4f ms", ms);
+    if (info->is_cuda)
+        printf(", %.0f GB/s", bytes / ms * 1e-6);
+}
+
 /// "cuda:0" if there is one, else "cpu".
 static inline tile_device *open_device(const char *name, tile_error *err) {
     tile_device *dev;

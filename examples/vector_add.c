@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
         if (info.is_cuda)
             check(tile_buffer_create(dev, 256 << 20, &flush, &err), &err);
         double ms = median_ms(dev, add, args, 5, &launch, flush, info.is_cuda ? 50 : 3);
-        printf(", %.4f ms, %.0f GB/s", ms, 3.0 * (double)bytes / ms * 1e-6);
+        print_time(&info, ms, 3.0 * (double)bytes);
     }
     printf("\n");
     tile_buffer_destroy(dx), tile_buffer_destroy(dy), tile_buffer_destroy(dz),

@@ -101,7 +101,12 @@ static bool set_cache_options(lowering *lo, ir_op *op, const value *cache, const
             return false;
         ir_set_str(op, ATTR_EVICT, evict->str);
     }
-    return true;
+    bool both = ir_find_attr(op, ATTR_CACHE) && ir_find_attr(op, ATTR_EVICT);
+    if (both)
+        lower_error(lo, value_place(evict, range),
+                    "'eviction_policy' does not go with 'cache_modifier': the hardware has no "
+                    "instruction for both; leave one out");
+    return !both;
 }
 
 // --- load and store
@@ -125,6 +130,11 @@ value build_load(lowering *lo, value *args, src_range range) {
     ir_op *op = ir_create(&lo->b, OP_LOAD, (ir_value *[]){ptr->ir, mask, other}, 3, &result, 1);
     if (!set_cache_options(lo, op, &args[5], &args[6], ".ca .cg .cs .cv", range))
         return value_poison();
+    bool hinted = ir_find_attr(op, ATTR_CACHE) || ir_find_attr(op, ATTR_EVICT);
+    if (args[7].i && hinted)
+        return lower_error(lo, value_place(&args[7], range),
+                           "'volatile' does not go with 'cache_modifier' or 'eviction_policy': the "
+                           "hardware has no instruction for both; leave one out");
     if (args[7].i)
         ir_set_flag(op, ATTR_VOLATILE);
     return value_ir(op->results[0]);
@@ -166,99 +176,73 @@ static bool set_order(lowering *lo, ir_op *op, const value *sem, const value *re
 
 static bool is_word(dtype t) { return dtype_bits(t) == 32 || dtype_bits(t) == 64; }
 static bool can_add(dtype t) { return is_word(t) || t == DT_FP16 || t == DT_BF16; }
-static bool can_order(dtype t) { return is_word(t); }
 static bool can_combine_bits(dtype t) { return is_word(t) && dtype_is_int(t); }
+static bool can_compare(dtype t) { return is_word(t) || dtype_bits(t) == 16; }
 
-static ir_value *rmw(lowering *lo, const char *kind, ir_value *ptr, ir_value *val, ir_value *mask,
-                     const value *order, src_range range) {
-    ir_value *v = ir_create_value(&lo->b, OP_ATOMIC_RMW, (ir_value *[]){ptr, val, mask}, 3,
-                                  ir_type_with_elem(ptr->type, ptr->type.pointee));
-    ir_set_str(v->def, ATTR_KIND, sv_from(kind));
-    return set_order(lo, v->def, &order[0], &order[1], range) ? v : NULL;
-}
+/// What an atomic works on.
+typedef struct atomic_form {
+    const char *name; ///< after "atomic_"; the op's kind
+    bool (*accepts)(dtype);
+    const char *takes; ///< the same in words
+} atomic_form;
 
-static ir_value *bitcast(lowering *lo, ir_value *x, ir_type elem) {
-    ir_type type = ir_tile_type(elem, x->type.shape, x->type.rank);
-    return ir_create_value(&lo->b, OP_BITCAST, &x, 1, type);
-}
-
-/// Floats are ordered like signed integers where the sign is clear, and against unsigned order
-/// where it is set: so max is a signed max for values without a sign, an unsigned min for others.
-static value float_extremum(lowering *lo, bool is_max, ir_value *ptr, ir_value *val, ir_value *mask,
-                            const value *order, src_range range) {
-    dtype as_signed = dtype_bits(val->type.elem) == 32 ? DT_I32 : DT_I64;
-    dtype as_unsigned = as_signed == DT_I32 ? DT_U32 : DT_U64;
-    ir_value *bits = bitcast(lo, val, ir_scalar_type(as_signed));
-    ir_value *positive = ir_cmp(&lo->b, "ge", bits, ir_const_int(&lo->b, bits->type, 0));
-    ir_value *all = ir_const_int(&lo->b, positive->type, 1);
-    ir_value *negative = ir_binary(&lo->b, OP_XOR, positive, all);
-    ir_value *first = mask ? ir_binary(&lo->b, OP_AND, mask, positive) : positive;
-    ir_value *second = mask ? ir_binary(&lo->b, OP_AND, mask, negative) : negative;
-    ir_value *pun = bitcast(lo, ptr, ir_pointer_type(as_signed, false));
-    ir_value *old_positive = rmw(lo, is_max ? "max" : "min", pun, bits, first, order, range);
-    if (!old_positive)
-        return value_poison();
-    pun = bitcast(lo, ptr, ir_pointer_type(as_unsigned, false));
-    bits = bitcast(lo, bits, ir_scalar_type(as_unsigned));
-    ir_value *old_negative = rmw(lo, is_max ? "min" : "max", pun, bits, second, order, range);
-    if (!old_negative)
-        return value_poison();
-    ir_type elem = ir_element_type(val->type);
-    old_positive = bitcast(lo, old_positive, elem);
-    old_negative = bitcast(lo, old_negative, elem);
-    return value_ir(ir_select(&lo->b, positive, old_positive, old_negative));
+/// The pointer's type is one that the atomic works on; else an error.
+static bool check_atomic(lowering *lo, const atomic_form *form, const value *ptr, const char *what,
+                         src_range range) {
+    if (!check_pointer(lo, what, ptr, true, range))
+        return false;
+    dtype t = ptr->ir->type.pointee;
+    if (form->accepts(t))
+        return true;
+    bool bits_would_do = form->accepts == can_combine_bits && is_word(t);
+    lower_error(lo, value_place(ptr, range), "%s has no form for %s: it takes %s%s", what,
+                dtype_name(t), form->takes,
+                bits_would_do ? "; for a float's bits convert the pointer: "
+                                "p.to(tl.pointer_type(tl.int32), bitcast=True)"
+                              : "");
+    return false;
 }
 
 /// args: pointer, val, mask, sem, scope.
-static value atomic(lowering *lo, const char *name, const char *kind, bool (*accepts)(dtype),
-                    value *args, src_range range) {
+static value atomic(lowering *lo, const atomic_form *form, value *args, src_range range) {
     const value *ptr = &args[0];
-    const char *what = sv_format(lo->arena, "atomic_%s()", name).data;
+    const char *what = sv_format(lo->arena, "atomic_%s()", form->name).data;
     ir_value *val, *mask;
-    if (!check_pointer(lo, what, ptr, true, range))
-        return value_poison();
-    dtype t = ptr->ir->type.pointee;
-    if (!accepts(t))
-        return lower_error(lo, value_place(ptr, range), "%s has no form for %s", what,
-                           dtype_name(t));
-    if (!(val = read_value(lo, what, "value", args[1], ptr, range)) ||
+    if (!check_atomic(lo, form, ptr, what, range) ||
+        !(val = read_value(lo, what, "value", args[1], ptr, range)) ||
         !read_mask(lo, what, args[2], ptr, &mask, range))
         return value_poison();
-    bool is_max = !strcmp(kind, "max");
-    if (dtype_is_float(t) && (is_max || !strcmp(kind, "min")))
-        return float_extremum(lo, is_max, ptr->ir, val, mask, &args[3], range);
-    if (dtype_is_float(t) && !strcmp(kind, "add"))
-        kind = "fadd";
-    ir_value *old = rmw(lo, kind, ptr->ir, val, mask, &args[3], range);
-    return old ? value_ir(old) : value_poison();
+    ir_type t = ptr->ir->type;
+    bool float_add = dtype_is_float(t.pointee) && !strcmp(form->name, "add");
+    ir_value *old = ir_create_value(&lo->b, OP_ATOMIC_RMW, (ir_value *[]){ptr->ir, val, mask}, 3,
+                                    ir_type_with_elem(t, t.pointee));
+    ir_set_str(old->def, ATTR_KIND, float_add ? SV("fadd") : sv_from(form->name));
+    return set_order(lo, old->def, &args[3], &args[4], range) ? value_ir(old) : value_poison();
 }
 
-#define ATOMIC(kind, accepts)                                                                      \
+#define WORDS "integers of 32 and 64 bits"
+#define ATOMIC(kind, accepts, takes)                                                               \
     value build_atomic_##kind(lowering *lo, value *args, src_range range) {                        \
-        return atomic(lo, #kind, #kind, accepts, args, range);                                     \
+        return atomic(lo, &(atomic_form){#kind, accepts, takes}, args, range);                     \
     }
-ATOMIC(add, can_add)
-ATOMIC(max, can_order)
-ATOMIC(min, can_order)
-ATOMIC(and, can_combine_bits)
-ATOMIC(or, can_combine_bits)
-ATOMIC(xor, can_combine_bits)
-ATOMIC(xchg, is_word)
+ATOMIC(add, can_add, "fp16, bf16, fp32, fp64 and " WORDS)
+ATOMIC(max, is_word, "fp32, fp64 and " WORDS)
+ATOMIC(min, is_word, "fp32, fp64 and " WORDS)
+ATOMIC(and, can_combine_bits, WORDS)
+ATOMIC(or, can_combine_bits, WORDS)
+ATOMIC(xor, can_combine_bits, WORDS)
+ATOMIC(xchg, is_word, "fp32, fp64 and " WORDS)
 
 value build_atomic_cas(lowering *lo, value *args, src_range range) {
+    static const atomic_form form = {"cas", can_compare, "types of 16, 32 and 64 bits"};
     const value *ptr = &args[0];
     ir_value *expected, *val;
-    if (!check_pointer(lo, "atomic_cas()", ptr, true, range))
-        return value_poison();
-    dtype t = ptr->ir->type.pointee;
-    if (dtype_bits(t) < 16)
-        return lower_error(lo, value_place(ptr, range), "atomic_cas() has no form for %s",
-                           dtype_name(t));
-    if (!(expected = read_value(lo, "atomic_cas()", "cmp", args[1], ptr, range)) ||
+    if (!check_atomic(lo, &form, ptr, "atomic_cas()", range) ||
+        !(expected = read_value(lo, "atomic_cas()", "cmp", args[1], ptr, range)) ||
         !(val = read_value(lo, "atomic_cas()", "value", args[2], ptr, range)))
         return value_poison();
     ir_value *old = ir_create_value(&lo->b, OP_ATOMIC_CAS, (ir_value *[]){ptr->ir, expected, val},
-                                    3, ir_type_with_elem(ptr->ir->type, t));
+                                    3, ir_type_with_elem(ptr->ir->type, ptr->ir->type.pointee));
     if (!set_order(lo, old->def, &args[3], &args[4], range))
         return value_poison();
     return value_ir(old);

@@ -42,12 +42,15 @@ value build_static_range(lowering *lo, value *args, src_range range) {
 
 // --- at compile time
 
-/// The text of compile-time values, as Python's print writes them.
-static void join_values(strbuf *text, const value *items, uint32_t n) {
+/// The text of values, as Python's print writes them; of a run-time value its type.
+static void join_values(lowering *lo, strbuf *text, const value *items, uint32_t n, sv separator) {
     for (uint32_t i = 0; i < n; i++) {
         if (i)
-            strbuf_putc(text, ' ');
-        value_print(&items[i], text);
+            strbuf_put(text, separator);
+        if (items[i].kind == VALUE_IR)
+            strbuf_puts(text, sem_describe(lo, &items[i]));
+        else
+            value_print(&items[i], text);
     }
 }
 
@@ -84,15 +87,9 @@ value build_static_print(lowering *lo, value *args, src_range range) {
     strbuf text;
     strbuf_init(&text, lo->arena);
     strbuf_puts(&text, "");
-    for (uint32_t i = 0; i < args[0].num_items; i++) {
-        const value *v = &args[0].items[i];
-        if (i)
-            strbuf_put(&text, args[1].str);
-        if (v->kind == VALUE_IR)
-            strbuf_puts(&text, sem_describe(lo, v));
-        else
-            value_print(v, &text);
-    }
+    join_values(lo, &text, args[0].items, args[0].num_items, args[1].str);
+    if (!sv_is(args[2].str, "\n")) // a message is a line of its own
+        strbuf_put(&text, args[2].str);
     lower_set_range(lo, range);
     diag_warning(lo->diag, "static-print", lo->b.range, "%s", text.data);
     return value_none();
@@ -100,8 +97,25 @@ value build_static_print(lowering *lo, value *args, src_range range) {
 
 // --- on the device
 
-/// Prints the text and the run-time values; numbers among the values become run-time ones.
-static value device_print(lowering *lo, sv text, value *items, uint32_t n, src_range range) {
+static bool ends_with(sv text, char c) { return text.len && text.data[text.len - 1] == c; }
+
+/// What stands before the values, as Triton makes it: " x: " of "x", "x:" and "x ".
+static sv print_prefix(lowering *lo, sv text, bool has_values) {
+    if (has_values) {
+        text.len -= ends_with(text, ' ');
+        text = sv_format(lo->arena, "%" SV_FMT "%s", SV_ARG(text),
+                         ends_with(text, ':') ? " " : ": ");
+    }
+    bool lead = text.len > 2 && text.data[0] != ' ';
+    return sv_format(lo->arena, "%s%" SV_FMT, lead ? " " : "", SV_ARG(text));
+}
+
+/// Prints the text and the values; numbers among them become run-time ones.
+static value device_print(lowering *lo, sv text, value *items, uint32_t n, bool hex,
+                          src_range range) {
+    for (size_t i = 0; i < text.len; i++)
+        if (text.data[i] < 1 || text.data[i] > 126)
+            return lower_error(lo, range, "the text that is printed must be ASCII");
     ir_value **values = ARENA_ARRAY(lo->arena, ir_value *, n ? n : 1);
     for (uint32_t i = 0; i < n; i++) {
         if (!sem_to_ir(lo, &items[i], "what is printed after the text"))
@@ -110,24 +124,26 @@ static value device_print(lowering *lo, sv text, value *items, uint32_t n, src_r
     }
     lower_set_range(lo, range);
     ir_op *op = ir_create(&lo->b, OP_PRINT, values, n, NULL, 0);
-    ir_set_str(op, ATTR_TEXT, sv_copy(lo->arena, text));
+    if (hex)
+        ir_set_flag(op, ATTR_HEX);
+    ir_set_str(op, ATTR_TEXT, print_prefix(lo, text, n > 0));
     return value_none();
 }
 
 value build_device_print(lowering *lo, value *args, src_range range) {
-    return device_print(lo, args[0].str, args[1].items, args[1].num_items, range);
+    return device_print(lo, args[0].str, args[1].items, args[1].num_items, args[2].i, range);
 }
 
-/// print(): what is known at compile time before the first run-time value is the text.
+/// print(): the strings that it begins with are the text.
 value build_print(lowering *lo, value *args, src_range range) {
-    uint32_t n = args[0].num_items, known = 0;
-    while (known < n && value_is_constexpr(&args[0].items[known]))
-        known++;
+    uint32_t n = args[0].num_items, texts = 0;
+    while (texts < n && args[0].items[texts].kind == VALUE_STRING)
+        texts++;
     strbuf text;
     strbuf_init(&text, lo->arena);
     strbuf_puts(&text, "");
-    join_values(&text, args[0].items, known);
-    return device_print(lo, strbuf_view(&text), args[0].items + known, n - known, range);
+    join_values(lo, &text, args[0].items, texts, args[1].str);
+    return device_print(lo, strbuf_view(&text), args[0].items + texts, n - texts, args[2].i, range);
 }
 
 value build_device_assert(lowering *lo, value *args, src_range range) {
@@ -140,7 +156,6 @@ value build_device_assert(lowering *lo, value *args, src_range range) {
         return lower_error(lo, value_place(&cond, range), "device_assert() needs i1, not %s",
                            sem_describe(lo, &cond));
     cond.ir = sem_cast_ir(lo, cond.ir, DT_I1);
-    ir_value *operands[2] = {cond.ir, NULL};
     if (mask.kind != VALUE_NONE) {
         if (!sem_to_ir(lo, &mask, "the mask of device_assert()"))
             return value_poison();
@@ -149,11 +164,8 @@ value build_device_assert(lowering *lo, value *args, src_range range) {
                                sem_describe(lo, &mask));
         if (!sem_broadcast_pair(lo, &cond, &mask, range))
             return value_poison();
-        operands[0] = cond.ir;
-        operands[1] = mask.ir;
     }
-    ir_op *op = ir_create(&lo->b, OP_ASSERT, operands, 2, NULL, 0);
-    ir_set_str(op, ATTR_TEXT, strbuf_view(&text));
+    lower_add_assert(lo, cond.ir, mask.kind == VALUE_IR ? mask.ir : NULL, strbuf_view(&text));
     return value_none();
 }
 

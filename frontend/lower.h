@@ -46,6 +46,10 @@ value lower_call(lowering *lo, const value *callee, const call_args *args);
 /// builtin_call uses it for rows without a builder, the reductions for their combine functions.
 value lower_stdlib(lowering *lo, const char *name);
 
+// --- lower_stmt.c
+/// An assertion on the device, unless they are turned off. `mask` may be NULL.
+void lower_add_assert(lowering *lo, ir_value *cond, ir_value *mask, sv text);
+
 // --- semantics.c: what operators and conversions mean. Operands may be compile-time or run-time
 // values; poison in gives poison out. `range` is the operator's expression.
 /// + - * / // % ** << >> & | ^ and pointer arithmetic, with promotion and broadcasting.

@@ -142,6 +142,13 @@ static flow lower_return(lowering *lo, const ast_stmt *s) {
     return FLOW_RETURN;
 }
 
+void lower_add_assert(lowering *lo, ir_value *cond, ir_value *mask, sv text) {
+    if (lo->options->no_asserts)
+        return;
+    ir_op *op = ir_create(&lo->b, OP_ASSERT, (ir_value *[]){cond, mask}, 2, NULL, 0);
+    ir_set_str(op, ATTR_TEXT, sv_copy(lo->arena, text));
+}
+
 static void lower_assert(lowering *lo, const ast_stmt *s) {
     value c = lower_expr(lo, s->value);
     value text = s->message ? lower_expr(lo, s->message) : value_string(SV(""));
@@ -159,16 +166,13 @@ static void lower_assert(lowering *lo, const ast_stmt *s) {
         return;
     }
     lower_set_range(lo, s->range);
-    ir_value *operands[2] = {c.ir, NULL};
     if (c.ir->type.elem != DT_I1) {
         value zero = value_int(0);
         c = sem_compare(lo, AST_NE, c, zero, lower_place(lo, s->value->range));
         if (c.kind != VALUE_IR)
             return;
-        operands[0] = c.ir;
     }
-    ir_op *op = ir_create(&lo->b, OP_ASSERT, operands, 2, NULL, 0);
-    ir_set_str(op, ATTR_TEXT, sv_copy(lo->arena, text.str));
+    lower_add_assert(lo, c.ir, NULL, text.str);
 }
 
 /// Statements that are read and refused, and what to do instead.

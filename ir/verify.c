@@ -618,8 +618,19 @@ static ir_type want_pointer(checker *c, const ir_op *op, bool writes) {
     return ir_is_pointer(t) ? ir_type_with_elem(t, t.pointee) : t;
 }
 
+/// At most one of cache, evict and volatile: PTX has no instruction for two of them.
+static void want_one_hint(checker *c, const ir_op *op, const char *cache_words) {
+    const ir_attr *cache = ir_find_attr(op, ATTR_CACHE);
+    if (cache && !has_word(cache_words, cache->str))
+        FAIL(c, op, "cache: expected one of %s", cache_words);
+    if ((cache != NULL) + (ir_find_attr(op, ATTR_EVICT) != NULL) +
+            ir_get_flag(op, ATTR_VOLATILE) > 1)
+        FAIL(c, op, "cache, evict and volatile exclude each other");
+}
+
 static void rule_load(checker *c, const ir_op *op) {
     ir_type t = want_pointer(c, op, false);
+    want_one_hint(c, op, "ca cg cs cv");
     want_one_shape(c, op);
     want_mask(c, op, 1);
     want_operand(c, op, 2, t);
@@ -629,6 +640,7 @@ static void rule_load(checker *c, const ir_op *op) {
 }
 
 static void rule_store(checker *c, const ir_op *op) {
+    want_one_hint(c, op, "wb cg cs wt");
     want_operand(c, op, 1, want_pointer(c, op, true));
     want_one_shape(c, op);
     want_mask(c, op, 2);

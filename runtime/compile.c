@@ -400,7 +400,8 @@ tile_status rt_compile(const tile_kernel *k, const rt_bound *bound, const tile_l
         .fe = {.num_warps = options->num_warps,
                .num_ctas = options->num_ctas,
                .num_stages = options->num_stages,
-               .maxnreg = options->maxnreg},
+               .maxnreg = options->maxnreg,
+               .no_asserts = options->no_asserts},
     };
     tile_status status = with_session(compile, &r, error);
     if (status) {

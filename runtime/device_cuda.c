@@ -23,6 +23,9 @@ static tile_status fail(tile_error *error, CUresult r, const char *what) {
                          : r == CUDA_ERROR_ASSERT      ? TILE_ERROR_ASSERTION
                          : is_sticky(r)                ? TILE_ERROR_DEVICE_LOST
                                                        : TILE_ERROR_DRIVER;
+    if (r == CUDA_ERROR_ASSERT) // which one, the driver has printed
+        return rt_fail(error, status, "%s: a kernel's assertion failed; standard error has its file, "
+                       "line and message (%s), and the device is unusable from here on", what, name);
     return rt_fail(error, status, "%s: %s (%s)", what, text ? text : "unknown error",
                    name ? name : "?");
 }

@@ -266,7 +266,8 @@ tile_status rt_bind(const tile_kernel *k, const tile_arg *args, uint32_t num_arg
         return status;
     key_writer w = {.data = out->key};
     put(&w, (uint8_t[KEY_HEADER]){(uint8_t)options->num_warps, (uint8_t)options->num_ctas,
-                                  (uint8_t)options->num_stages, (uint8_t)options->maxnreg},
+                                  (uint8_t)options->num_stages, (uint8_t)options->maxnreg,
+                                  options->no_asserts},
         KEY_HEADER);
     out->num_params = 0;
     for (uint32_t i = 0; i < k->num_params; i++) {

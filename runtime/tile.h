@@ -224,6 +224,7 @@ typedef struct tile_launch_options {
     uint32_t num_stages;  ///< 0: 3
     uint32_t maxnreg;     ///< 0: no limit
     tile_stream *stream;  ///< NULL: the default stream
+    bool no_asserts;      ///< leave device_assert and assert out of the kernel
 } tile_launch_options;
 
 /// Specializes the kernel on its arguments (types, constexprs, divisibility of pointers and

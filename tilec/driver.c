@@ -556,6 +556,7 @@ static bool compile_in(arena *a, const options *o, const char *path) {
         .num_ctas = o->num_ctas,
         .num_stages = o->num_stages,
         .maxnreg = o->maxnreg,
+        .no_asserts = o->no_asserts,
         .include_dirs = o->include_dirs.data,
         .num_include_dirs = o->include_dirs.len,
     };

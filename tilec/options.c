@@ -117,10 +117,16 @@ static bool take_ptx(parse *p, const char *v) {
     return p->o->ptx_version = major * 10 + minor, true;
 }
 
-static bool take_fp_fusion(parse *p, const char *v) {
+static bool take_switch(parse *p, const char *option, const char *v, bool *is_off) {
     if (strcmp(v, "on") != 0 && strcmp(v, "off") != 0)
-        return wrong(p, "--fp-fusion", v, "on or off");
-    return p->o->no_fp_fusion = v[1] == 'f', true;
+        return wrong(p, option, v, "on or off");
+    return *is_off = v[1] == 'f', true;
+}
+static bool take_fp_fusion(parse *p, const char *v) {
+    return take_switch(p, "--fp-fusion", v, &p->o->no_fp_fusion);
+}
+static bool take_asserts(parse *p, const char *v) {
+    return take_switch(p, "--asserts", v, &p->o->no_asserts);
 }
 
 #define FLAG_OPTION(name)                                                                          \
@@ -152,6 +158,7 @@ static const struct {
     {"--maxnreg", "N", take_maxnreg, "most registers per thread"},
     {"--ptx", "VERSION", take_ptx, "PTX version (the lowest that does)"},
     {"--fp-fusion", "on|off", take_fp_fusion, "contract a*b+c to fma (on)"},
+    {"--asserts", "on|off", take_asserts, "compile device_assert and assert (on)"},
     {"--resource-usage", NULL, take_resource_usage, "registers, spills, shared memory, by ptxas"},
     {"--time", NULL, take_time, "where the compile time went"},
     {"--print-after", "PASS", take_print_after, "tile IR after a pass, or after all"},

@@ -40,7 +40,7 @@ typedef struct options {
     const char *depfile;
     uint32_t num_warps, num_ctas, num_stages, maxnreg;
     unsigned ptx_version; ///< 78 for 7.8; 0: the lowest that does
-    bool no_fp_fusion, resource_usage, time, check, json, list, depend, version, help;
+    bool no_fp_fusion, no_asserts, resource_usage, time, check, json, list, depend, version, help;
 } options;
 
 /// Parses argv. On a wrong option fills `message` (in the arena) and returns false.

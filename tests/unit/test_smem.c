@@ -70,6 +70,16 @@ static const row rows[] = {
      "%p: tile<128x*i32, #l0> = addptr %px, %ks\n"
      "%v: tile<128xi32, #l0> = load %p\nstore %py, %v\nyield\n}\n",
      ".."},
+    {"reading back through another argument",
+     "store %px, %i\n%v: tile<128xi32, #l0> = load %py\nstore %px, %v\n", ".B."},
+    {"after a loop, through another argument",
+     "for %s0, %n, %s1 (%k: i32) {\nstore %px, %i\nyield\n}\n"
+     "%v: tile<128xi32, #l0> = load %py\n",
+     ".B"},
+    {"in an inner loop, through another argument",
+     "for %s0, %n, %s1 (%k: i32) {\nstore %px, %i\nfor %s0, %n, %s1 (%l: i32) {\n"
+     "%v: tile<128xi32, #l0> = load %py\nyield\n}\nyield\n}\n",
+     ".B"},
     {"after a loop that may not run",
      "store %px, %i\nfor %s0, %n, %s1 (%k: i32) {\nbarrier\nyield\n}\n%v: i32 = load %x\n", ".B"},
     {"after one branch of two",
