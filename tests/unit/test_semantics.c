@@ -307,8 +307,10 @@ static void test_memory(void **state) {
     expect_error("load(p, mask=o < n)", "mask tile<16xi1> does not fit the pointer's *fp32");
     expect_error("load(x)", "load() needs a pointer, not tile<16xfp32>");
     expect_error("load(p + o, cache_modifier='.xx')", "'cache_modifier' is one of .ca .cg .cs .cv");
-    expect_ir("load(p + o, cache_modifier='.cg', eviction_policy='evict_last', volatile=True)",
-              "cache = \"cg\"");
+    expect_ir("load(p + o, cache_modifier='.cg')", "cache = \"cg\"");
+    expect_ir("load(p + o, eviction_policy='evict_last')", "evict = \"evict_last\"");
+    expect_ir("load(p + o, volatile=True)", "volatile");
+    expect_error("load(p + o, cache_modifier='.cg', eviction_policy='evict_last')", "does not go with");
     expect_error("store(q, 0.0)", "store() cannot write through *const fp32");
     expect_error("store(p, x)", "value tile<16xfp32> does not fit the pointer's *fp32");
     expect_error("store(p + o, 'a')", "value must be a number or a tile");
@@ -322,7 +324,7 @@ static void test_atomics(void **state) {
     expect_ir("atomic_xchg(h, 0, sem='release', scope='cta')",
               "kind = \"xchg\", sem = \"release\", scope = \"cta\"");
     expect_ir("store(h, atomic_cas(h, 0, 1))", "atomic_cas %h");
-    expect_ir("atomic_max(p + o, x, mask=o < n)", "kind = \"min\"");
+    expect_ir("atomic_max(p + o, x, mask=o < n)", "kind = \"max\"");
     expect_error("atomic_add(b, 1)", "atomic_add() has no form for i8");
     expect_error("atomic_and(p, 1)", "atomic_and() has no form for fp32");
     expect_error("atomic_cas(b, 1, 2)", "atomic_cas() has no form for i8");
@@ -396,7 +398,7 @@ static void test_hints_and_checks(void **state) {
     expect_ir("device_assert(o < n, 'range')", "assert %");
     expect_ir("assume(n > 0)", "assume %");
     expect_ir("debug_barrier()", "barrier");
-    expect_ir("print('x', x)", "print %x {text = \"x\"}");
+    expect_ir("print('x', x)", "print %x {text = \" x: \"}");
     expect_error("device_print(x)", "device_print(): 'prefix' must be a string");
 }
 
