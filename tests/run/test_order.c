@@ -106,5 +106,36 @@ int main(void) {
         "def k(x: *i32, y: *i32):\n    r = arange(0, 32)[:, None]\n    c = arange(0, 32)[None, :]\n"
         "    store(y + c * 32 + r, load(x + r * 32 + c))\n",
         x, want, TOTAL, 0);
+
+    // y is x, one element on: what a store through one leaves, a load through the other sees.
+    memcpy(want, x, sizeof x);
+    for (int i = 0; i < N; i++)
+        want[i] = i + 1 < N ? 3 * (i + 1) : x[N];
+    run("read back through another argument, at an offset",
+        "def k(x: *i32, y: *i32):\n    o = arange(0, 1024)\n    store(x + o, o * 3)\n"
+        "    v = load(y + o)\n    debug_barrier()\n    store(x + o, v)\n",
+        x, want, TOTAL, 1);
+
+    memcpy(want, x, sizeof x);
+    for (int step = 0; step < 5; step++)
+        for (int i = 0; i < N; i++)
+            want[i] = want[i + 1] + step;
+    run("shifted through two arguments in a loop, with the author's barriers",
+        "def k(x: *i32, y: *i32):\n    o = arange(0, 1024)\n    for i in range(5):\n"
+        "        v = load(y + o)\n        debug_barrier()\n        store(x + o, v + i)\n"
+        "        debug_barrier()\n",
+        x, want, TOTAL, 1);
+
+    memcpy(want, x, sizeof x);
+    for (int i = 0; i < N; i++)
+        want[i] = 2 * i + 7;
+    sum = x[N];
+    for (int i = 1; i < N; i++)
+        sum += want[i];
+    want[N + 40] = sum;
+    run("written in a loop, read after it through another argument",
+        "def k(x: *i32, y: *i32):\n    o = arange(0, 1024)\n    for i in range(8):\n"
+        "        store(x + o, o * 2 + i)\n    store(x + 1064, sum(load(y + o)))\n",
+        x, want, TOTAL, 1);
     return finish();
 }
