@@ -245,9 +245,21 @@ void host_store_scalar(host_warp *w, uint32_t site, uint64_t pointer, uint64_t b
 
 // ---------------------------------------------------------------------------- atomics
 
-/// Adds in double, which is exact enough for one sum of the smaller types to round right.
+/// A subnormal fp32 as the GPU's memory units see it: a zero.
+static uint64_t flush(uint64_t bits) {
+    return bits & 0x7f800000 ? bits : bits & 0x80000000;
+}
+
+/// Adds in double, which is exact enough for one sum of the smaller types to round right; with the
+/// GPU's zeros (fp32 alone has no subnormals there) and its NaN.
 static uint64_t add_floats(dtype t, uint64_t old, uint64_t value) {
-    return dtype_float_to_bits(t, dtype_bits_to_float(t, old) + dtype_bits_to_float(t, value));
+    bool flushes = t == DT_FP32;
+    double a = dtype_bits_to_float(t, flushes ? flush(old) : old);
+    double sum = a + dtype_bits_to_float(t, flushes ? flush(value) : value);
+    if (isnan(sum) && t != DT_FP64)
+        return t == DT_FP32 ? 0x7fffffff : 0x7fff;
+    uint64_t bits = dtype_float_to_bits(t, sum);
+    return flushes ? flush(bits) : bits;
 }
 
 /// The larger float as the GPU's integer units see it: without a sign, bits compare as signed

@@ -68,11 +68,25 @@ static bool is_less(type t, uint64_t a, uint64_t b) {
     return x < 0 ? a > b : a < b;
 }
 
+/// The memory units' sum: fp32 without subnormals, one NaN (fp64 keeps what it gets).
+static uint64_t add_floats(type t, uint64_t old, uint64_t v) {
+    uint64_t a = old, b = v;
+    if (t == F32) {
+        a = a & 0x7f800000 ? a : a & 0x80000000;
+        b = b & 0x7f800000 ? b : b & 0x80000000;
+    }
+    double sum = to_double(t, a) + to_double(t, b);
+    if (isnan(sum) && t != F64)
+        return t == F32 ? 0x7fffffff : 0x7fff;
+    uint64_t bits = from_double(t, sum);
+    return t == F32 && !(bits & 0x7f800000) ? bits & 0x80000000 : bits;
+}
+
 static uint64_t apply(operation op, type t, uint64_t old, uint64_t v) {
     switch (op) {
     case ADD:
         if (types[t].is_float)
-            return from_double(t, to_double(t, old) + to_double(t, v));
+            return add_floats(t, old, v);
         return (old + v) << (64 - 8 * types[t].bytes) >> (64 - 8 * types[t].bytes);
     case MAX:
         return is_less(t, old, v) ? v : old;
@@ -89,9 +103,14 @@ static uint64_t apply(operation op, type t, uint64_t old, uint64_t v) {
     }
 }
 
-/// Any bits for integers and for what only compares or moves; small multiples of 1/4 for sums.
+/// Any bits for integers and for what only compares or moves; for sums small multiples of 1/4, which
+/// are exact, and special values with them.
 static uint64_t random_bits(operation op, type t) {
     uint64_t r = (uint64_t)random_u32() << 32 | random_u32();
+    static const uint32_t edges[] = {0, 0x80000000, 1, 0x80000001, 0x00400000, 0x007fffff,
+                                     0x00800000, 0x80800000, 0x7f800000, 0xff800000, 0x7fc00001};
+    if (t == F32 && op == ADD && r % 7 == 0)
+        return edges[(r >> 8) % 11];
     if (types[t].is_float && op == ADD)
         return from_double(t, (double)(int)(r % 33) / 4 - 4);
     if (types[t].is_float && r % 4 == 0) { // the special ones
