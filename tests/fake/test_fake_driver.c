@@ -233,6 +233,25 @@ static void test_second_try(void) {
     tile_error_clear(&err);
 }
 
+/// A failed assertion comes back from the next synchronization and from every call after it.
+static void test_failed_assertion(void) {
+    enum { CUDA_ERROR_ASSERT = 710 };
+    session s = open_session();
+    tile_error err = {0};
+    int usual = fake->fail_with;
+    EXPECT(!launch(&s, 1000, &err));
+    fake->fail_with = CUDA_ERROR_ASSERT;
+    fake->fail_is_sticky = 1;
+    fake->fail_at = fake->calls + 1;
+    EXPECT(tile_synchronize(s.dev, NULL, &err) == TILE_ERROR_ASSERTION);
+    EXPECT(strstr(err.message, "a kernel's assertion failed") && strstr(err.message, "standard error"));
+    EXPECT(launch(&s, 1000, &err) == TILE_ERROR_ASSERTION);
+    fake->fail_with = usual;
+    fake->fail_at = fake->fail_is_sticky = fake->sticky = 0;
+    close_session(&s);
+    tile_error_clear(&err);
+}
+
 /// Runs the check in a child process with a driver that cannot be used.
 static void test_unusable(const char *variable, const char *value, const char *expected) {
     pid_t pid = fork();
@@ -271,6 +290,7 @@ int main(int argc, char **argv) {
     test_threads();
     test_failures();
     test_second_try();
+    test_failed_assertion();
     printf("%ld checks, %ld failed\n", checks, failures);
     return failures != 0;
 }
