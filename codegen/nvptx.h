@@ -9,6 +9,12 @@
 
 #include <llvm-c/DebugInfo.h>
 
+/// A string constant of the module.
+typedef struct nvptx_string {
+    const char *text;
+    LLVMValueRef address;
+} nvptx_string;
+
 /// The target's state for one LLVM module; emitter.target_state points to it.
 typedef struct nvptx_state {
     unsigned sm;            ///< 90 for sm_90
@@ -16,6 +22,7 @@ typedef struct nvptx_state {
     LLVMValueRef shared;    ///< the dynamic shared memory, declared at its first use
     LLVMValueRef print_buffer; ///< of the function, from its first print on
     LLVMValueRef policies[2];  ///< the same: for evict_first and evict_last
+    VEC(nvptx_string) strings;
     LLVMDIBuilderRef debug; ///< NULL without line info
     LLVMMetadataRef debug_file;
 } nvptx_state;

@@ -254,7 +254,7 @@ void nvptx_load(emitter *e, const cg_access *a, LLVMValueRef const *other, LLVMV
     LLVMValueRef start[16];
     for (unsigned i = 0; i < a->vec; i++)
         start[i] = other ? other[i] : LLVMConstNull(e->tgt->value_type(e, a->elem));
-    // LLVM takes a volatile load through *const for one of ld.global.nc, as it does all others there.
+    // LLVM would make ld.global.nc of a volatile load through *const, as of all others there.
     if (a->cache.len || a->evict.len || (a->is_volatile && a->is_const)) {
         load_hinted(e, a, start, out);
         return;

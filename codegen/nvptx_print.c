@@ -15,6 +15,17 @@ static LLVMValueRef driver_function(emitter *e, const char *name, LLVMTypeRef ty
     return fn ? fn : LLVMAddFunction(e->module, name, type);
 }
 
+/// A string constant; the registers of one op share theirs.
+static LLVMValueRef string(emitter *e, const char *text) {
+    nvptx_state *s = nvptx_state_of(e);
+    for (uint32_t i = 0; i < s->strings.len; i++)
+        if (!strcmp(s->strings.data[i].text, text))
+            return s->strings.data[i].address;
+    nvptx_string made = {text, LLVMBuildGlobalStringPtr(e->b, text, "")};
+    VEC_PUSH(e->arena, s->strings, made);
+    return made.address;
+}
+
 // ---------------------------------------------------------------------------- lines
 
 /// A line in the making: printf's format, and its arguments as C promotes them.
@@ -53,7 +64,8 @@ static void put_index(emitter *e, line *l, const cg_print *p) {
         unsigned shift = layout_shape_bits(t->shape + d + 1, t->rank - d - 1);
         LLVMValueRef v = LLVMBuildLShr(e->b, p->index, emit_const_i32(e, shift), "");
         v = LLVMBuildAnd(e->b, v, emit_const_i32(e, t->shape[d] - 1), "");
-        put_argument(l, sv_format(e->arena, "%s%%%du", d ? ", " : "", digits_of(t->shape[d] - 1)).data, v);
+        int width = digits_of(t->shape[d] - 1);
+        put_argument(l, sv_format(e->arena, "%s%%%du", d ? ", " : "", width).data, v);
     }
     strbuf_putc(&l->format, ')');
 }
@@ -72,7 +84,8 @@ static LLVMValueRef as_double(emitter *e, dtype t, LLVMValueRef v) {
 static void put_hex(emitter *e, line *l, dtype t, LLVMValueRef bits) {
     unsigned width = dtype_bits(t);
     LLVMValueRef v = width < 32 ? LLVMBuildZExt(e->b, bits, i32_type(e), "") : bits;
-    put_argument(l, sv_format(e->arena, "0x%%0%u%sx", (width + 3) / 4, width > 32 ? "ll" : "").data, v);
+    const char *size = width > 32 ? "ll" : "";
+    put_argument(l, sv_format(e->arena, "0x%%0%u%sx", (width + 3) / 4, size).data, v);
 }
 
 static void put_value(emitter *e, line *l, const cg_print *p) {
@@ -117,8 +130,8 @@ static void call_vprintf(emitter *e, line *l) {
     for (unsigned i = 0; i < l->num_args; i++)
         LLVMBuildStore(e->b, l->args[i], LLVMBuildStructGEP2(e->b, record, buffer, i, ""));
     LLVMTypeRef type = LLVMFunctionType(i32_type(e), params, 2, false);
-    LLVMValueRef args[2] = {
-        LLVMBuildGlobalStringPtr(e->b, sv_copy(e->arena, strbuf_view(&l->format)).data, ""), buffer};
+    const char *format = sv_copy(e->arena, strbuf_view(&l->format)).data;
+    LLVMValueRef args[2] = {string(e, format), buffer};
     LLVMBuildCall2(e->b, type, driver_function(e, "vprintf", type), args, 2, "");
 }
 
@@ -157,10 +170,10 @@ void nvptx_assert_true(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text
     const char *message = text.len ? sv_copy(e->arena, text).data : "assertion";
     nvptx_guard g = nvptx_begin_guard(e, fails);
     LLVMValueRef args[5] = {
-        LLVMBuildGlobalStringPtr(e->b, message, ""),
-        LLVMBuildGlobalStringPtr(e->b, file, ""),
+        string(e, message),
+        string(e, file),
         emit_const_i32(e, at),
-        LLVMBuildGlobalStringPtr(e->b, sv_copy(e->arena, e->func->name).data, ""),
+        string(e, sv_copy(e->arena, e->func->name).data),
         LLVMConstInt(i64_type(e), 1, false),
     };
     LLVMBuildCall2(e->b, type, fn, args, 5, "");

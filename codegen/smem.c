@@ -209,10 +209,10 @@ static bool global_conflict(const access *a, bool a_is_stale, bool a_is_earlier,
     if (a->ptr == b->ptr && !a_is_stale && a->one_thread_each)
         return false; // whatever a thread touches twice, no other touches
     // Different arguments may still be one buffer. In a call in place each warp reads and writes
-    // its own elements, if they have one layout and no element is held by several warps. Should they
-    // overlap at an offset, a load that stands after a store still sees it; a store after a load, or
-    // a load in the next iteration, is not held back: that would put a barrier into every loop that
-    // reads one argument and writes another.
+    // its own elements, if they have one layout and no element is held by several warps. Should
+    // they overlap at an offset, a load that stands after a store still sees it; a store after a
+    // load, or a load in the next iteration, is not held back: that would put a barrier into every
+    // loop that reads one argument and writes another.
     bool apart = a->root >= 0 && b->root >= 0 && a->root != b->root;
     bool one_layout = a->ptr->layout == b->ptr->layout;
     bool reads_back = a->writes && !b->writes && !a_is_earlier;
