@@ -302,6 +302,20 @@ layout layout_join_source(const layout *l) {
     return project(l, (uint32_t)((1ull << l->index_bits) - 1) & ~1u);
 }
 
+layout layout_half(const layout *l) {
+    layout out = layout_join_source(l);
+    unsigned place = l->reg_bits;
+    while (place < layout_place_bits(l) && l->basis[place] != 1)
+        place++;
+    if (place == layout_place_bits(l) || out.reg_bits == 0)
+        return out;
+    place += out.reg_bits - (unsigned)l->reg_bits;
+    out.basis[place] = out.basis[--out.reg_bits];
+    for (unsigned i = out.reg_bits; i <= layout_place_bits(&out); i++)
+        out.basis[i] = i < layout_place_bits(&out) ? out.basis[i + 1] : 0;
+    return out;
+}
+
 // ---------------------------------------------------------------------------- questions
 
 unsigned layout_contiguous_regs(const layout *l) {

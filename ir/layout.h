@@ -119,6 +119,10 @@ layout layout_join(const layout *l);
 /// The layout of a and b for which join(a, b) has layout l. Where a thread of l holds elements of
 /// one side only, both sides are held by it.
 layout layout_join_source(const layout *l);
+/// A layout for half(x), which of a pair has one side, where x has layout l. It is that of
+/// layout_join_source; but a thread bit that told the sides apart does not make copies if there is
+/// a register bit left to move there. x is wanted in the layout_join of it.
+layout layout_half(const layout *l);
 
 /// How many consecutive elements (a power of two) a thread holds in consecutive registers starting
 /// at each register that is a multiple of that number: leading register bases 1, 2, 4 ..., as long

@@ -269,7 +269,7 @@ static const layout *layout_of_view(layout_plan *p, const ir_op *op) {
         return NULL;
     layout out = *l;
     if (op->opcode == OP_HALF) {
-        out = layout_join_source(l);
+        out = layout_half(l);
     } else if (op->opcode == OP_PERMUTE) {
         const ir_attr *a = ir_find_attr(op, ATTR_ORDER);
         uint8_t order[IR_MAX_RANK];

@@ -1,10 +1,11 @@
 // join, split, interleave, cat and flip against plain loops, over awkward shapes, every element width,
 // 1 to 32 warps, tiles that are loaded along rows and along columns (so that the new dimension meets
-// registers, lanes and warps) and three ways to write the result. Then pointers, scalars, what comes
+// registers, lanes and warps) and three ways to write the result. Random chains of these and of the
+// built-ins that only look at a tile in another shape, of up to six dimensions. Then pointers, scalars, what comes
 // out of reductions, loops that carry shuffled tiles, and a tile flipped in place.
 #include "run.h"
 
-enum { MAX_RANK = 5, MAX_ELEMENTS = 4096, MAX_OUT = 64 * MAX_ELEMENTS };
+enum { MAX_RANK = 8, MAX_ELEMENTS = 4096, MAX_OUT = 64 * MAX_ELEMENTS };
 
 static const uint32_t warps_list[] = {1, 2, 4, 8, 16, 32};
 
@@ -79,6 +80,32 @@ static tile flipped(const tile *a, uint32_t dim) {
     for (uint32_t i = 0; i < t.count; i++) {
         coordinates(&t, i, c);
         c[dim] = a->dims[dim] - 1 - c[dim];
+        t.at[i] = a->at[index_of(a, c)];
+    }
+    return t;
+}
+
+static tile permuted(const tile *a, const uint32_t *order) {
+    uint32_t dims[MAX_RANK], c[MAX_RANK], from[MAX_RANK];
+    for (uint32_t d = 0; d < a->rank; d++)
+        dims[d] = a->dims[order[d]];
+    tile t = new_tile(a->rank, dims);
+    for (uint32_t i = 0; i < t.count; i++) {
+        coordinates(&t, i, c);
+        for (uint32_t d = 0; d < t.rank; d++)
+            from[order[d]] = c[d];
+        t.at[i] = a->at[index_of(a, from)];
+    }
+    return t;
+}
+
+static tile broadcast(const tile *a, uint32_t rank, const uint32_t *dims) {
+    uint32_t c[MAX_RANK], added = rank - a->rank;
+    tile t = new_tile(rank, dims);
+    for (uint32_t i = 0; i < t.count; i++) {
+        coordinates(&t, i, c);
+        for (uint32_t d = 0; d < a->rank; d++)
+            c[d] = a->dims[d] == 1 ? 0 : c[added + d];
         t.at[i] = a->at[index_of(a, c)];
     }
     return t;
@@ -264,6 +291,152 @@ static void test_shapes(void) {
     }
 }
 
+// ---------------------------------------------------------------------------- chains of views
+
+static uint32_t below(uint32_t n) { return random_u32() % n; }
+
+/// An axis, counted from either end of `rank` dimensions.
+static int written(uint32_t axis, uint32_t rank) {
+    return below(2) ? (int)axis : (int)axis - (int)rank;
+}
+
+/// The dimensions as one tuple or as several arguments, and the end of the call.
+static void put_dims(program *p, uint32_t rank, const uint32_t *dims) {
+    bool tuple = below(2);
+    put(p, tuple ? "(" : "");
+    for (uint32_t d = 0; d < rank; d++)
+        put(p, "%u, ", dims[d]);
+    put(p, tuple ? "))\n" : ")\n");
+}
+
+/// Another shape of as many elements.
+static void put_reshape(program *p, tile *v) {
+    static const char *const names[] = {"reshape", "view"};
+    uint32_t left = v->count;
+    v->rank = 1 + below(5);
+    for (uint32_t d = 0; d < v->rank; d++) {
+        v->dims[d] = 1;
+        while (left > 1 && (d + 1 == v->rank || below(3)))
+            v->dims[d] *= 2, left /= 2;
+    }
+    put(p, "    v = v.%s(", names[below(2)]);
+    put_dims(p, v->rank, v->dims);
+}
+
+static void put_permute(program *p, tile *v) {
+    uint32_t order[MAX_RANK];
+    bool swap = v->rank >= 2 && below(3) == 0;
+    for (uint32_t d = 0; d < v->rank; d++)
+        order[d] = d;
+    for (uint32_t d = swap ? v->rank - 2 : 0; d + 1 < v->rank; d++) {
+        uint32_t other = swap ? d + 1 : d + below(v->rank - d), t = order[d];
+        order[d] = order[other];
+        order[other] = t;
+    }
+    if (swap) {
+        put(p, v->rank == 2 && below(2) ? "    v = v.T\n" : "    v = tl.trans(v)\n");
+    } else {
+        put(p, "    v = v.permute(");
+        for (uint32_t d = 0; d < v->rank; d++)
+            put(p, d ? ", %d" : "%d", written(order[d], v->rank));
+        put(p, ")\n");
+    }
+    tile t = permuted(v, order);
+    free(v->at);
+    *v = t;
+}
+
+/// A dimension of extent 1 comes or goes.
+static void put_dimension(program *p, tile *v) {
+    uint32_t axis = below(v->rank + 1);
+    for (uint32_t d = 0; d < v->rank; d++) {
+        if (v->dims[d] != 1 || v->rank == 1 || below(2))
+            continue;
+        put(p, "    v = v.squeeze(%d)\n", written(d, v->rank));
+        memmove(&v->dims[d], &v->dims[d + 1], (--v->rank - d) * sizeof v->dims[0]);
+        return;
+    }
+    if (v->rank > 5)
+        return;
+    if (below(2)) {
+        static const char *const names[] = {"expand_dims", "unsqueeze"};
+        put(p, "    v = v.%s(%d)\n", names[below(2)], written(axis, v->rank + 1));
+    } else {
+        put(p, "    v = v[");
+        for (uint32_t d = 0; d <= v->rank; d++)
+            put(p, d == axis ? "None, " : ":, ");
+        put(p, "]\n");
+    }
+    memmove(&v->dims[axis + 1], &v->dims[axis], (v->rank++ - axis) * sizeof v->dims[0]);
+    v->dims[axis] = 1;
+}
+
+static void put_broadcast(program *p, tile *v) {
+    uint32_t dims[MAX_RANK], count = v->count, added = v->rank < 5 ? below(2) : 0;
+    for (uint32_t d = 0; d < added + v->rank; d++) {
+        bool free_to_grow = d < added || v->dims[d - added] == 1;
+        uint32_t most = count < 512 ? 3 : 1;
+        dims[d] = free_to_grow ? 1u << below(most) : v->dims[d - added];
+        count *= free_to_grow ? dims[d] : 1;
+    }
+    put(p, "    v = v.broadcast_to(");
+    put_dims(p, added + v->rank, dims);
+    tile t = broadcast(v, added + v->rank, dims);
+    free(v->at);
+    *v = t;
+}
+
+static void put_other(program *p, tile *v) {
+    uint32_t dim = below(v->rank);
+    tile t;
+    if (v->count < 1024 && below(2)) {
+        put(p, "    v = tl.cat(v, v, dim=%d)\n", written(dim, v->rank));
+        t = concatenated(v, v, dim);
+    } else if (v->count > 1 && below(2)) {
+        uint32_t which = below(2);
+        put(p, "    v = v.reshape(%u, 2).split()[%u]\n", v->count / 2, which);
+        t = half(v, which);
+    } else {
+        put(p, "    v = v.flip(%d)\n", written(dim, v->rank));
+        t = flipped(v, dim);
+    }
+    free(v->at);
+    *v = t;
+}
+
+/// Random chains of everything that changes shapes, ending in a store and in the first element.
+static void test_chains(void) {
+    typedef void step(program * p, tile * v);
+    static step *const steps[] = {put_reshape,   put_permute,   put_permute,
+                                  put_dimension, put_broadcast, put_other};
+    static const element elements[] = {{"i32", 4}, {"fp16", 2}, {"i64", 8}, {"i1", 1}};
+    for (uint32_t n = 0; n < 48; n++) {
+        const element *e = &elements[below(4)];
+        program p = {.want = xmalloc(MAX_OUT * 8)};
+        tile v = new_tile(1, (uint32_t[]){1u << below(10)});
+        uint32_t count = v.count;
+        uint64_t *x = xmalloc(count * 8);
+        for (uint32_t i = 0; i < count; i++)
+            v.at[i] = x[i] = random_bits(e);
+        put(&p, "def k(x: *%s, y: *%s, out: *%s):\n    v = load(x + arange(0, %u))\n", e->name,
+            e->name, e->name, count);
+        for (uint32_t i = 0; i < 6; i++)
+            steps[below(6)](&p, &v);
+        put(&p, "    one = tl.broadcast(v, v)[0].ravel().reshape(1, %u)\n", v.count);
+        for (uint32_t left = v.count; left > 1; left /= 2)
+            put(&p, "    one = one.reshape(%u, 2).split()[0]\n", left / 2);
+        put(&p, "    store(out, one.%s)\n    store(out + 1, one.ravel().item())\n",
+            below(2) ? "item()" : "reshape(())");
+        p.want[p.used++] = v.at[0];
+        p.want[p.used++] = v.at[0];
+        put_store(&p, "v", v, (access)below(3));
+        char what[32];
+        snprintf(what, sizeof what, "chain %u", n);
+        run_program(&p, e, x, x, count, below(2), what);
+        free(x), free(p.want);
+    }
+}
+
 // ---------------------------------------------------------------------------- special cases
 
 enum { N = 256 };
@@ -387,6 +560,28 @@ static void test_loops(void) {
                 want, 3 * N, "loops");
 }
 
+/// A Walsh-Hadamard transform, unrolled: every index bit is the one to be split once, wherever it is,
+/// and no copies gather on the way (1024 elements in each thread would be refused).
+static void test_transform(void) {
+    int32_t want[N];
+    for (int i = 0; i < N; i++)
+        want[i] = i;
+    for (int bit = 1; bit < N; bit *= 2)
+        for (int i = 0; i < N; i++)
+            if (!(i & bit)) {
+                int32_t a = want[i], b = want[i | bit];
+                want[i] = a + b, want[i | bit] = a - b;
+            }
+    run_special("def k(x: *i32, out: *i32):\n"
+                "    o = arange(0, 256)\n"
+                "    v = load(x + o)\n"
+                "    for i in tl.static_range(8):\n"
+                "        a, b = tl.split(v.reshape(2 ** i, 2, 128 // 2 ** i).permute(0, 2, 1))\n"
+                "        v = tl.join(a + b, a - b).permute(0, 2, 1).ravel()\n"
+                "    store(out + o, v)\n",
+                want, N, "transform");
+}
+
 /// Each flip reads what the one before has written: threads wait for each other.
 static void test_in_place(void) {
     int32_t want[N];
@@ -407,10 +602,12 @@ static void test_in_place(void) {
 int main(void) {
     open_test_device();
     test_shapes();
+    test_chains();
     test_pointers();
     test_scalars();
     test_after_reductions();
     test_loops();
+    test_transform();
     test_in_place();
     return finish();
 }

@@ -367,8 +367,31 @@ static void test_join(void **state) {
             uint32_t pair = layout_apply(&each, place_at(&each, i >> 1));
             assert_int_equal(layout_apply(&joined, place_at(&joined, i)), pair << 1 | (i & 1));
         }
+        layout spread = layout_half(&l);
+        assert_true(layout_is_valid(&spread));
         layout side = layout_join_source(&l);
         check_projection(&l, &side, (uint32_t[]){1u << (n - 1), 2}, 2, 2);
+    }
+}
+
+/// The halves of a tile are spread over as many threads as the tile, if they are enough.
+static void test_half(void **state) {
+    (void)state;
+    for (unsigned at = 0; at < 9; at++) { // where the bit of the pair is: registers, lanes, warps
+        layout l = {.index_bits = 9, .reg_bits = 2, .warp_bits = 2};
+        for (unsigned i = 0; i < 9; i++)
+            l.basis[i] = 2u << i;
+        l.basis[at] = 1;
+        for (unsigned i = at + 1; i < 9; i++)
+            l.basis[i] = 1u << i;
+        layout half = layout_half(&l), whole = layout_join(&half);
+        assert_true(layout_is_valid(&half) && layout_is_valid(&whole));
+        assert_int_equal(half.reg_bits, 1);
+        assert_int_equal(layout_get_replication(&half).lane_mask, 0);
+        assert_int_equal(layout_get_replication(&half).warp_mask, 0);
+        assert_int_equal(layout_classify(&l, &whole), at < 2   ? LAYOUT_CONVERT_REGISTERS
+                                                      : at < 7 ? LAYOUT_CONVERT_SHUFFLE
+                                                               : LAYOUT_CONVERT_SHARED);
     }
 }
 
@@ -487,6 +510,7 @@ int main(void) {
         cmocka_unit_test(test_broadcast_and_reduce),
         cmocka_unit_test(test_join),
         cmocka_unit_test(test_flip),
+        cmocka_unit_test(test_half),
         cmocka_unit_test(test_classify),
         cmocka_unit_test(test_contiguous_regs),
     };
