@@ -35,6 +35,7 @@ done
 cases=../shared/cases
 [ -d "$build/cases" ] && cases=$build/cases
 [ -d "$cases" ] && step tile-cases 200 "$build/bin/tile-cases" "$cases"
+step accuracy 120 "$build/bin/accuracy" --points 24 --markdown # the log is the table of docs/accuracy.md
 step vector_add 60 "$build/bin/vector_add" --verify --bench
 for dtype in fp32 fp16 bf16; do
     for cols in 1 2 255 256 781 1000 1024 4096 12345 16384 32768; do

@@ -1,8 +1,8 @@
 // Measures the functions of the language on a device and holds them to their bounds:
 //
-//     accuracy [--device=NAME] [--points=LOG2] [--dense] [--markdown] [FUNCTION...]
+//     accuracy [--device NAME] [--points LOG2] [--dense] [--markdown] [FUNCTION...]
 //
-// Every function runs over all numbers of 16-bit types, 2^LOG2 points of wider ones (default 22;
+// Every function runs over all numbers of 16-bit types, 2^LOG2 points of wider ones (default 21;
 // --dense: all 2^32 of fp32), the numbers around awkward points, and special values. The program
 // ends with 1 if a bound is exceeded or a special value is wrong. The device is $TILE_TEST_DEVICE
 // if it is not named, else "cpu".
@@ -13,6 +13,7 @@
 #include <string.h>
 
 typedef struct settings {
+    const char *device;
     unsigned log2_points;
     bool dense, markdown;
 } settings;
@@ -35,18 +36,18 @@ static void print_head(const session *s, bool markdown) {
            "bound", "worst at");
 }
 
-static const char *bound_text(bound b, const char *bar, char text[32]) {
+static const char *bound_text(bound b, const char *bar, char text[64]) {
     if (b.ulp == ROUNDED)
         return "rounded";
     if (b.slope)
-        snprintf(text, 32, "%g + %g%sx%s", b.ulp, b.slope, bar, bar);
+        snprintf(text, 64, "%g + %g%sx%s", b.ulp, b.slope, bar, bar);
     else
-        snprintf(text, 32, "%g", b.ulp);
+        snprintf(text, 64, "%g", b.ulp);
     return text;
 }
 
 static void print_row(const function *f, number_type t, const outcome *r, bound b) {
-    char text[32];
+    char text[64];
     printf("%-8s %-5s %11llu %9.4f %9.4f  %-14s", f->name, type_names[t],
            (unsigned long long)r->points, r->worst, mean(r), bound_text(b, "|", text));
     for (unsigned k = 0; k < f->operands && r->worst > 0; k++)
@@ -54,24 +55,29 @@ static void print_row(const function *f, number_type t, const outcome *r, bound 
     printf("\n");
 }
 
+/// The cells of one type: what is rounded correctly at every point says so and needs no figures.
+static void print_cells(number_type t, const outcome *r, bound b) {
+    bool is_wide = t == FP32 || t == FP64;
+    char text[64];
+    if (r->points == 0)
+        printf(is_wide ? " | | |" : " |");
+    else if (b.ulp == ROUNDED && !r->wrong)
+        printf(is_wide ? " | | rounded |" : " rounded |");
+    else if (is_wide)
+        printf(r->wrong ? " **%.3f** | %.3f | %s |" : " %.3f | %.3f | %s |", r->worst, mean(r),
+               bound_text(b, "&#124;", text));
+    else
+        printf(r->wrong ? " **%.4f** |" : " %.4f |", r->worst);
+}
+
 static void print_markdown(const function *f, const outcome *results, bool specials_ok,
                            bool is_gpu) {
-    printf("| `%s`", f->name);
+    printf("| `%s` |", f->name);
     for (unsigned i = 0; i < COLUMNS; i++) {
         number_type t = columns[i];
-        const outcome *r = &results[t];
-        bound b = bound_of(f, result_type(f, t), is_gpu);
-        bool is_wide = t == FP32 || t == FP64;
-        char text[32];
-        if (!(f->types >> t & 1)) {
-            printf(is_wide ? " | | | " : " | ");
-            continue;
-        }
-        printf(r->wrong ? " | **%.3f**" : " | %.3f", r->worst);
-        if (is_wide)
-            printf(" | %.3f | %s", mean(r), bound_text(b, "&#124;", text));
+        print_cells(t, &results[t], bound_of(f, result_type(f, t), is_gpu));
     }
-    printf(" | %s |\n", specials_ok ? "ok" : "**not ok**");
+    printf(" %s |\n", specials_ok ? "ok" : "**not ok**");
 }
 
 // ---------------------------------------------------------------------------- one function
@@ -119,34 +125,37 @@ static bool is_wanted(const char *name, char **names, int count) {
     return count == 0;
 }
 
-static bool read_option(const char *text, settings *o, const char **device) {
-    int points = strncmp(text, "--points=", 9) ? 0 : atoi(text + 9);
-    if (!strncmp(text, "--device=", 9))
-        *device = text + 9;
-    else if (points > 0 && points <= 32)
-        o->log2_points = (unsigned)points;
-    else if (!strcmp(text, "--dense"))
+/// Reads the option at argv[*i]; false if there is no such.
+static bool read_option(char **argv, int *i, settings *o) {
+    const char *name = argv[*i], *next = argv[*i + 1];
+    if (!strcmp(name, "--dense")) {
         o->dense = true;
-    else if (!strcmp(text, "--markdown"))
+    } else if (!strcmp(name, "--markdown")) {
         o->markdown = true;
-    else
+    } else if (!strcmp(name, "--device") && next) {
+        o->device = argv[++*i];
+    } else if (!strcmp(name, "--points") && next) {
+        o->log2_points = (unsigned)strtoul(argv[++*i], NULL, 10);
+        return o->log2_points > 0 && o->log2_points <= 32;
+    } else {
         return false;
+    }
     return true;
 }
 
 int main(int argc, char **argv) {
-    settings o = {.log2_points = 22};
     const char *device = getenv("TILE_TEST_DEVICE");
+    settings o = {.log2_points = 21, .device = device ? device : "cpu"};
     int i = 1;
     for (; i < argc && !strncmp(argv[i], "--", 2); i++) {
-        if (!read_option(argv[i], &o, &device)) {
-            fprintf(stderr, "usage: accuracy [--device=NAME] [--points=LOG2] [--dense] "
+        if (!read_option(argv, &i, &o)) {
+            fprintf(stderr, "usage: accuracy [--device NAME] [--points LOG2] [--dense] "
                             "[--markdown] [FUNCTION...]\n");
             return 2;
         }
     }
     session s;
-    session_open(&s, device ? device : "cpu");
+    session_open(&s, o.device);
     print_head(&s, o.markdown);
     bool ok = true;
     for (size_t k = 0; k < function_count; k++)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BLOCK = 128 }; ///< elements a program: one register a thread, for the sake of compile time
+
 static void fail(const char *what, const tile_error *err) {
     fprintf(stderr, "accuracy: %s: %s\n", what, err->log ? err->log : err->message);
     exit(2);
@@ -38,13 +40,13 @@ tile_module *session_load(session *s, const char *expression, tile_kernel **kern
     char source[512];
     int n = snprintf(source, sizeof(source),
                      "def k(pa, pb, pc, out, n):\n"
-                     "    i = program_id(0) * 1024 + arange(0, 1024)\n"
+                     "    i = program_id(0) * %d + arange(0, %d)\n"
                      "    m = i < n\n"
                      "    a = load(pa + i, mask=m)\n"
                      "    b = load(pb + i, mask=m)\n"
                      "    c = load(pc + i, mask=m)\n"
                      "    store(out + i, %s, mask=m)\n",
-                     expression);
+                     BLOCK, BLOCK, expression);
     tile_error err = {0};
     tile_module *module;
     if (tile_module_load_string(s->device, expression, source, (size_t)n, &module, &err) ||
@@ -69,7 +71,7 @@ void session_run(session *s, tile_kernel *kernel, unsigned operands, const char 
     }
     args[MAX_OPERANDS] = TILE_BUFFER(s->buffers[MAX_OPERANDS], result_type);
     args[MAX_OPERANDS + 1] = TILE_I32((int32_t)n);
-    tile_launch_options o = {.size = sizeof(o), .grid = {(uint32_t)((n + 1023) / 1024)}};
+    tile_launch_options o = {.size = sizeof(o), .grid = {(uint32_t)((n + BLOCK - 1) / BLOCK)}};
     if (tile_launch(kernel, args, MAX_OPERANDS + 2, &o, &err) ||
         tile_synchronize(s->device, NULL, &err) ||
         tile_copy_to_host(s->host[MAX_OPERANDS], s->buffers[MAX_OPERANDS], 0,

@@ -69,7 +69,7 @@ const function functions[] = {
     {F("sin", "sin(a)", 1, ALL, sin), {{1, 0}, {1, 0}}, {{1.5, 0}, {1, 0}}, false},
     {F("cos", "cos(a)", 1, ALL, cos), {{1, 0}, {1, 0}}, {{1.5, 0}, {1, 0}}, false},
     {F("tanh", "tanh(a)", 1, ALL, tanh), {{1, 0}, {2.5, 0}}, {{3, 0}, {2, 0}}, false},
-    {F("erf", "erf(a)", 1, ALL, erf), {{1, 0}, {1, 0}}, {{2, 0}, {1.5, 0}}, false},
+    {F("erf", "erf(a)", 1, ALL, erf), {{1, 0}, {1.5, 0}}, {{2, 0}, {1.5, 0}}, false},
     {F("sigmoid", "sigmoid(a)", 1, ALL, sigmoid), {{3, 0}, {3, 0}}, {{4, 1.25}, {3, 0}}, true},
     {F("rsqrt", "rsqrt(a)", 1, ALL, rsqrt), {{1, 0}, {1.5, 0}}, {{2, 0}, {1.5, 0}}, false},
     {F("a / b", "(a / b).to(a.dtype)", 2, ALL, div), ONE_ROUNDING, {{2, 0}, {ROUNDED, 0}}, false},
