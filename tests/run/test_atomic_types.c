@@ -183,12 +183,12 @@ static void run_case_on_sizes(const run_case *c, const uint32_t *sizes, const ui
 }
 
 static void test_elements(void) {
-    static const uint32_t sizes[] = {1, 16, 512, 256}, warps[] = {4, 2, 4, 8};
+    static const uint32_t sizes[] = {1, 16, 512, 256, 2}, warps[] = {4, 2, 4, 8, 32};
     for (int op = 0; op < OPERATIONS; op++)
         for (int t = 0; t < TYPES; t++)
             if (takes((operation)op, (type)t)) {
                 run_case c = {(operation)op, (type)t, "", (op + t) % 2 == 0};
-                run_case_on_sizes(&c, sizes, warps, 4);
+                run_case_on_sizes(&c, sizes, warps, 5);
             }
 }
 
