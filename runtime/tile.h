@@ -20,9 +20,9 @@
 //
 // Every call that can fail returns a tile_status (0 is TILE_OK) and takes a tile_error last, which
 // may be NULL. On failure the outputs are NULL or 0 and nothing leaks. The library never exits,
-// never prints but what kernels print, and takes no locks while launching a specialization it has met before. Objects may
-// be used from several threads at once unless a function says otherwise; destroying an object that
-// another thread is using is the caller's mistake.
+// prints nothing but what kernels print, and takes no locks while launching a specialization it has
+// met before. Objects may be used from several threads at once unless a function says otherwise;
+// destroying an object that another thread is using is the caller's mistake.
 #ifndef TILE_H
 #define TILE_H
 
