@@ -194,12 +194,14 @@ static bool check_atomic(lowering *lo, const atomic_form *form, const value *ptr
     dtype t = ptr->ir->type.pointee;
     if (form->accepts(t))
         return true;
-    bool bits_would_do = form->accepts == can_combine_bits && is_word(t);
-    lower_error(lo, value_place(ptr, range), "%s has no form for %s: it takes %s%s", what,
-                dtype_name(t), form->takes,
-                bits_would_do ? "; for a float's bits convert the pointer: "
-                                "p.to(tl.pointer_type(tl.int32), bitcast=True)"
-                              : "");
+    sv instead = SV("");
+    if (form->accepts == can_combine_bits && is_word(t))
+        instead = sv_format(lo->arena,
+                            "; for a float's bits convert the pointer: "
+                            "p.to(tl.pointer_type(tl.int%u), bitcast=True)",
+                            dtype_bits(t));
+    lower_error(lo, value_place(ptr, range), "%s has no form for %s: it takes %s%" SV_FMT, what,
+                dtype_name(t), form->takes, SV_ARG(instead));
     return false;
 }
 
