@@ -1,6 +1,6 @@
 // convert_layout: the same tile, held by other threads. Inside a warp by rotating and shuffling
 // registers (shuffle_plan.h); across warps through shared memory, where swizzle.h places the
-// elements: one copy of each is written, a barrier, every copy is read.
+// elements: one copy of each is written, a barrier, every copy is read. flip goes the same ways.
 #include "codegen/exchange.h"
 #include "codegen/shuffle_plan.h"
 #include "codegen/swizzle.h"
@@ -239,8 +239,9 @@ void emit_convert_layout(emitter *e, const ir_op *op) {
 // ---------------------------------------------------------------------------- flip
 
 // Element i of a flipped tile is element i ^ m, where m has all bits of the axis. Layouts are
-// linear, so the one is at place p and the other at p ^ d for one fixed d: its register part renames
-// registers, its lane part is a shuffle, and its warp part, if any, a trip through shared memory.
+// linear, so the one is at place p and the other at p ^ d for one fixed d: its register part
+// renames registers, its lane part is a shuffle, and its warp part, if any, a trip through shared
+// memory.
 static layout_place flip_distance(const ir_op *op) {
     ir_type t = op->operands[0]->type;
     unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);
@@ -253,34 +254,41 @@ uint32_t emit_flip_scratch_bytes(const ir_op *op) {
     return flip_distance(op).warp ? dtype_bytes(x->type.elem) << x->layout->index_bits : 0;
 }
 
+/// The registers of the thread whose lane and warp are d away.
+static LLVMValueRef *distant_registers(emitter *e, const ir_op *op, const layout *l, layout_place d,
+                                       LLVMValueRef *regs) {
+    dtype elem = op->operands[0]->type.elem;
+    if (d.warp)
+        return through_shared(e, l, l, regs, elem, smem_offset(e->smem, op),
+                              layout_apply(l, (layout_place){.lane = d.lane, .warp = d.warp}));
+    unsigned n = layout_reg_count(l);
+    LLVMValueRef *out = emit_new_regs(e, n);
+    for (unsigned r = 0; r < n; r++) {
+        LLVMValueRef packed = exchange_pack(e, regs[r], elem);
+        out[r] = exchange_unpack(e, e->tgt->shuffle_xor(e, packed, d.lane), elem);
+    }
+    return out;
+}
+
 void emit_flip(emitter *e, const ir_op *op) {
     const ir_value *x = op->operands[0];
-    dtype elem = x->type.elem;
     layout l = layout_drop_register_copies(x->layout);
-    layout_place d = flip_distance(op), threads = {.lane = d.lane, .warp = d.warp};
+    layout_place d = flip_distance(op);
+    uint32_t bytes = emit_flip_scratch_bytes(op);
     if (d.cta) {
         emit_refuse(e, op, "across CTAs is not supported yet");
         return;
     }
-    uint32_t bytes = emit_flip_scratch_bytes(op);
     if (bytes && !smem_fits(e, op, bytes))
         return;
     unsigned n = layout_reg_count(&l);
-    LLVMValueRef *from = match_registers(e, x->layout, &l, emit_regs(e, x)), *out = from;
-    if (d.warp) {
-        from = through_shared(e, &l, &l, from, elem, smem_offset(e->smem, op),
-                              layout_apply(&l, threads));
-    } else if (d.lane) {
-        from = emit_new_regs(e, n);
-        for (unsigned r = 0; r < n; r++) {
-            LLVMValueRef packed = exchange_pack(e, out[r], elem);
-            from[r] = exchange_unpack(e, e->tgt->shuffle_xor(e, packed, d.lane), elem);
-        }
-    }
-    out = emit_new_regs(e, n);
+    LLVMValueRef *regs = match_registers(e, x->layout, &l, emit_regs(e, x));
+    LLVMValueRef *flipped = emit_new_regs(e, n);
+    if (d.lane || d.warp)
+        regs = distant_registers(e, op, &l, d, regs);
     for (unsigned r = 0; r < n; r++)
-        out[r] = from[r ^ d.reg];
-    emit_set_regs(e, op->results[0], match_registers(e, &l, x->layout, out));
+        flipped[r] = regs[r ^ d.reg];
+    emit_set_regs(e, op->results[0], match_registers(e, &l, x->layout, flipped));
 }
 
 // ---------------------------------------------------------------------------- copies

@@ -1,6 +1,6 @@
-// Built-ins that change shapes: broadcasting, new and old dimensions, orders of dimensions; and those
-// that make one tile of two, or two of one. cat and interleave are join and a change of shape, so
-// they move no data that join does not.
+// Built-ins that change shapes: broadcasting, new and old dimensions, orders of dimensions; and
+// those that make one tile of two, or two of one. cat and interleave are join and a change of shape,
+// so they move no data that join does not.
 #include "frontend/builtins.h"
 
 // --- one tile in another shape

@@ -1,6 +1,6 @@
 // Layout assignment: every tile value gets a layout, and where a user needs another one the value
 // is made again, if that is cheap, or converted. This file decides; its order of deciding is
-//   1. what the accesses want (pass_layout_anchor.c);
+//   1. what the accesses want (pass_layout_anchor.c); a load, what its store wants, if as good;
 //   2. forward: values take the layout of what they are computed from (where operands differ, the
 //      one that the store further down wants);
 //   3. backward: values that nothing has decided take the layout their users want;
@@ -193,8 +193,8 @@ static bool is_one_dimensional(ir_type t) {
     return longer <= 1;
 }
 
-/// What comes out of a reduction as a 1-D tile is stored as it lies: one copy of each element. So is
-/// any tile that lies as well for the store as the store itself would have it.
+/// What comes out of a reduction as a 1-D tile is stored as it lies: one copy of each element. So
+/// is any tile that lies as well for the store as the store itself would have it.
 static void adapt_store(layout_plan *p, const ir_op *op) {
     bool stores = op->opcode == OP_STORE || op->opcode == OP_ATOMIC_RMW;
     if (!stores || (op->num_results && p->layout[op->results[0]->id]))
@@ -207,8 +207,8 @@ static void adapt_store(layout_plan *p, const ir_op *op) {
         p->op_layout[op->id] = l;
 }
 
-/// A load takes the layout of the store that it is for, if that is as good: the two differ where
-/// a join or a split lies between, which gives a thread twice or half as many neighbours.
+/// A load takes the layout of the store that it is for, if that is as good: the two differ where a
+/// join or a split lies between, with which a thread holds twice or half as many neighbours.
 static void adapt_loads(layout_plan *p) {
     for (uint32_t o = 0; o < p->num_ops; o++) {
         const ir_op *op = p->ops[o];

@@ -10,7 +10,7 @@
 typedef enum value_kind {
     VALUE_SCALAR, ///< not a tile
     VALUE_REMADE, ///< a pure chain from scalars and indices: made again in every layout asked for
-    VALUE_VIEW,   ///< reshape, broadcast or permute of a native value: asks its source instead
+    VALUE_VIEW,   ///< a native value reshaped, broadcast, permuted, halved: asks its source instead
     VALUE_NATIVE, ///< computed once, in `layout`; converted to others
 } value_kind;
 

@@ -112,11 +112,32 @@ static void in_place_reference(int32_t *x, int32_t *out) {
     (void)out;
 }
 
+// Flips across warps: each writes where slower warps still read for the one before.
+static const char flip_source[] = "def k(x: *i32, out: *i32):\n"
+                                  "    o = arange(0, 1024)\n"
+                                  "    v = load(x + o)\n"
+                                  "    for i in range(0, 5):\n"
+                                  "        v = tl.flip(v * 3) + o\n"
+                                  "    store(out + o, v)\n";
+
+static void flip_reference(int32_t *x, int32_t *out) {
+    for (int o = 0; o < 1024; o++) {
+        uint32_t v = (uint32_t)x[o]; // wraps, as the kernel's
+        int at = o;
+        for (int i = 0; i < 5; i++) {
+            at = 1023 - at;
+            v = v * 3 + (uint32_t)at;
+        }
+        out[at] = (int32_t)v;
+    }
+}
+
 static const example examples[] = {
     {"reduction", reduce_source, reduce_reference, 1},
     {"transpose", transpose_source, transpose_reference, 1},
     {"conversions and reductions", mixed_source, mixed_reference, 2},
     {"reductions in a loop", loop_source, loop_reference, 1},
+    {"flips in a loop", flip_source, flip_reference, 2},
     {"in place", in_place_source, in_place_reference, 3},
 };
 
