@@ -157,18 +157,26 @@ int main(int argc, char **argv) {
     session s;
     session_open(&s, o.device);
     print_head(&s, o.markdown);
-    bool ok = true;
-    for (size_t k = 0; k < function_count; k++)
-        if (is_wanted(functions[k].name, argv + i, argc - i))
+    bool ok = true, any = false;
+    for (size_t k = 0; k < function_count; k++) {
+        if (is_wanted(functions[k].name, argv + i, argc - i)) {
             ok &= measure_function(&s, &o, &functions[k]);
+            any = true;
+        }
+    }
     if (is_wanted("umulhi", argv + i, argc - i)) {
         bool exact = check_umulhi(&s);
         printf(o.markdown ? "\n`umulhi` of 32 and 64 bits: %s.\n"
                           : "umulhi of 32 and 64 bits: %s\n",
                exact ? "exact" : "NOT exact");
         ok &= exact;
+        any = true;
     }
     session_close(&s);
+    if (!any) {
+        fprintf(stderr, "accuracy: no function is called '%s'\n", argv[i]);
+        return 2;
+    }
     if (!o.markdown)
         printf("%s\n", ok ? "all within their bounds" : "FAILED: bounds exceeded");
     return ok ? 0 : 1;

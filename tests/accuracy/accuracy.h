@@ -31,13 +31,18 @@ bool same(double got, double want);
 
 // --- functions.c
 
-enum { MAX_OPERANDS = 3 };
+enum { MAX_OPERANDS = 3, PROGRAM = 128 }; ///< elements of one program of the kernels
 
 /// A bound in ulp, + slope * |x|. ROUNDED: the nearest number of the type, always.
 typedef struct bound {
     double ulp, slope;
 } bound;
 #define ROUNDED 0.5
+
+enum {
+    FLUSHES_BELOW = 1, ///< may give 0 instead of a subnormal result
+    SHARES_B = 2,      ///< b is one number for each PROGRAM elements
+};
 
 typedef struct function {
     const char *name, *expression; ///< of tiles a, b, c of one type
@@ -50,7 +55,7 @@ typedef struct function {
     double (*narrow)(const double *operands);
     long double (*wide)(const double *operands);
     bound cpu[2], gpu[2]; ///< fp32, fp64
-    bool flushes_below;   ///< may give 0 instead of a subnormal result
+    unsigned flags;
 } function;
 
 extern const function functions[];

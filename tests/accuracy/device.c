@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 128 }; ///< elements a program: one register a thread, for the sake of compile time
-
 static void fail(const char *what, const tile_error *err) {
     fprintf(stderr, "accuracy: %s: %s\n", what, err->log ? err->log : err->message);
     exit(2);
@@ -36,6 +34,7 @@ void session_close(session *s) {
     tile_device_close(s->device);
 }
 
+// PROGRAM is one register a thread: more would take longer to compile than to run.
 tile_module *session_load(session *s, const char *expression, tile_kernel **kernel) {
     char source[512];
     int n = snprintf(source, sizeof(source),
@@ -46,7 +45,7 @@ tile_module *session_load(session *s, const char *expression, tile_kernel **kern
                      "    b = load(pb + i, mask=m)\n"
                      "    c = load(pc + i, mask=m)\n"
                      "    store(out + i, %s, mask=m)\n",
-                     BLOCK, BLOCK, expression);
+                     PROGRAM, PROGRAM, expression);
     tile_error err = {0};
     tile_module *module;
     if (tile_module_load_string(s->device, expression, source, (size_t)n, &module, &err) ||
@@ -71,7 +70,7 @@ void session_run(session *s, tile_kernel *kernel, unsigned operands, const char 
     }
     args[MAX_OPERANDS] = TILE_BUFFER(s->buffers[MAX_OPERANDS], result_type);
     args[MAX_OPERANDS + 1] = TILE_I32((int32_t)n);
-    tile_launch_options o = {.size = sizeof(o), .grid = {(uint32_t)((n + BLOCK - 1) / BLOCK)}};
+    tile_launch_options o = {.size = sizeof(o), .grid = {(uint32_t)((n + PROGRAM - 1) / PROGRAM)}};
     if (tile_launch(kernel, args, MAX_OPERANDS + 2, &o, &err) ||
         tile_synchronize(s->device, NULL, &err) ||
         tile_copy_to_host(s->host[MAX_OPERANDS], s->buffers[MAX_OPERANDS], 0,

@@ -70,8 +70,9 @@ void point(const function *f, number_type t, unsigned log2_points, uint64_t inde
         bits[0] = (index << share) + (share ? r & ((UINT64_C(1) << share) - 1) : 0);
     }
     for (unsigned k = 1; k < f->operands; k++) {
-        r = hash(r + k);
-        bits[k] = r & 1 ? middle(t, r) : r & 2 ? bits[0] ^ r >> (64 - width(t) / 2) : r >> 8;
+        r = hash((f->flags & SHARES_B ? index / PROGRAM : r) + k);
+        uint64_t near = bits[0] ^ r >> (64 - width(t) / 2);
+        bits[k] = r & 1 ? middle(t, r) : r & 2 && !(f->flags & SHARES_B) ? near : r >> 8;
     }
 }
 
@@ -90,6 +91,8 @@ enum { SPECIALS = sizeof(specials) / sizeof(specials[0]) };
 
 uint64_t special_count(const function *f) {
     uint64_t n = 1;
+    if (f->flags & SHARES_B)
+        return SPECIALS * PROGRAM;
     for (unsigned k = 0; k < f->operands; k++)
         n *= SPECIALS;
     return n;
@@ -97,7 +100,8 @@ uint64_t special_count(const function *f) {
 
 void special(const function *f, number_type t, uint64_t index, uint64_t bits[MAX_OPERANDS]) {
     for (unsigned k = 0; k < f->operands; k++) {
-        bits[k] = bits_of(t, round_to(t, specials[index % SPECIALS]));
-        index /= SPECIALS;
+        unsigned period = (f->flags & SHARES_B) && k == 0 ? PROGRAM : SPECIALS;
+        bits[k] = bits_of(t, round_to(t, specials[index % period % SPECIALS]));
+        index /= period;
     }
 }

@@ -29,7 +29,8 @@ static double judge(const function *f, number_type t, bound b, const double *ope
         want = nearest;
     *usual = nearest != 0 && isfinite(nearest);
     *ok = true;
-    if (f->flushes_below && got == 0 && fabsl(want) < (t == FP64 ? 0x1p-1022L : 0x1p-126L)) {
+    if ((f->flags & FLUSHES_BELOW) && got == 0 &&
+        fabsl(want) < (t == FP64 ? 0x1p-1022L : 0x1p-126L)) {
         *usual = false;
         return 0;
     }
