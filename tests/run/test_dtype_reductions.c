@@ -158,8 +158,9 @@ static uint64_t awkward(num_type t) {
     return ints[pick] & num_mask(t);
 }
 
-/// Row 0 has no infinities, row 1 is all NaN (or 1), row 2 all the least, row 3 all the same but for
-/// one NaN, row 4 zeros of both signs, row 5 ends in the largest, row 6 in a NaN; others as it comes.
+/// Row 0 has no infinities, row 1 is all NaN (or 1), row 2 all the least, row 3 all the same but
+/// for one NaN, row 4 zeros of both signs, row 5 ends in the largest, row 6 in a NaN; then as it
+/// comes.
 static uint64_t element(num_type t, unsigned row, unsigned i, unsigned count) {
     bool is_float = nums[t].is_float;
     uint64_t least = is_float            ? num_round(t, -INFINITY, t == E5)

@@ -1,6 +1,6 @@
 // Every operator on every pair of element types, every cast, loads and stores of every type, over
-// awkward values, against plain C (numbers.h). Kernels are made as text, with many operators in each:
-// one per type for the type with itself, on tiles of 1, 16 and 1000 of 1024 elements in 1, 4 and 8
+// awkward values, against plain C (numbers.h). Kernels are made as text, with many operators in
+// each: one per type for the type with itself, on tiles of 1, 16 and 1000 of 1024 elements in 1, 4 and 8
 // warps; one per type for it with all others; one per type for casts. Each result goes to a slot of
 // one buffer of bytes, through a pointer of the type that the result must have.
 #include "run.h"

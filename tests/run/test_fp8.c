@@ -54,15 +54,15 @@ static uint8_t nearest(num_type t, long double v, bool rtz) {
 // ---------------------------------------------------------------------------- running
 
 static const char casts[] = //
-    "def convert(x, y, n, N: constexpr, RTZ: constexpr):\n"
+    "def convert(x, y, n, N: constexpr, RTZ: constexpr, T: constexpr):\n"
     "    o = program_id(0) * N + arange(0, N)\n"
     "    v = load(x + o, mask=o < n)\n"
     "    if RTZ:\n"
-    "        store(y + o, v.to(y.dtype.element_ty, fp_downcast_rounding='rtz'), mask=o < n)\n"
+    "        store(y + o, v.to(T, fp_downcast_rounding='rtz'), mask=o < n)\n"
     "    else:\n"
-    "        store(y + o, v.to(y.dtype.element_ty), mask=o < n)\n"
+    "        store(y + o, v.to(T), mask=o < n)\n"
     "\n"
-    "def copy_bits(x, y, n, N: constexpr, RTZ: constexpr):\n"
+    "def copy_bits(x, y, n, N: constexpr, RTZ: constexpr, T: constexpr):\n"
     "    o = program_id(0) * N + arange(0, N)\n"
     "    v = load(x + o, mask=o < n, other=0)\n"
     "    store(y + o, v.to(y.dtype.element_ty, bitcast=True), mask=o < n)\n";
@@ -77,12 +77,15 @@ static void run_cast(const char *kernel, num_type from, num_type to, bool rtz, c
     must(tile_module_get_kernel(cast_module, kernel, &k, &err));
     tile_buffer *in = buffer_from(x, n * nums[from].bytes);
     tile_buffer *out = buffer_from(NULL, n * nums[to].bytes);
-    tile_arg args[] = {TILE_BUFFER(in, nums[from].name), TILE_BUFFER(out, nums[to].name),
-                       TILE_I32((int32_t)n), TILE_CONSTEXPR_INT("N", BLOCK),
-                       TILE_CONSTEXPR_BOOL("RTZ", rtz)};
+    tile_arg args[] = {TILE_BUFFER(in, nums[from].name),
+                       TILE_BUFFER(out, nums[to].name),
+                       TILE_I32((int32_t)n),
+                       TILE_CONSTEXPR_INT("N", BLOCK),
+                       TILE_CONSTEXPR_BOOL("RTZ", rtz),
+                       TILE_CONSTEXPR_DTYPE("T", nums[to].name)};
     tile_launch_options options = {.size = sizeof options,
                                    .grid = {(uint32_t)((n + BLOCK - 1) / BLOCK)}};
-    must(tile_launch(k, args, 5, &options, &err));
+    must(tile_launch(k, args, 6, &options, &err));
     read_buffer(out, y, n * nums[to].bytes);
     tile_buffer_destroy(in);
     tile_buffer_destroy(out);
