@@ -24,8 +24,17 @@ static double round_digits(double v, int digits, int least, double largest) {
     return fabs(r) > largest ? copysign(INFINITY, v) : copysign(r, v);
 }
 
+/// What is too large for an fp8, infinity too, becomes its largest number.
+static double saturate(double v, double largest) {
+    return isnan(v) || fabs(v) <= largest ? v : copysign(largest, v);
+}
+
 double round_to(elem t, double v) {
     switch (t) {
+    case T_E4:
+        return saturate(round_digits(v, 4, -9, 448), 448);
+    case T_E5:
+        return saturate(round_digits(v, 3, -16, 57344), 57344);
     case T_F16:
         return round_digits(v, 11, -24, 65504);
     case T_BF16:
@@ -36,6 +45,33 @@ double round_to(elem t, double v) {
         return v;
     }
 }
+
+/// Small formats: `digits` stored after the leading one, `bias` of the exponent.
+static uint64_t small_bits(double v, int digits, int bias, uint64_t sign, uint64_t inf, uint64_t nan) {
+    if (isnan(v))
+        return nan;
+    if (!signbit(v))
+        sign = 0;
+    v = fabs(v);
+    if (isinf(v))
+        return sign | inf;
+    int e = v == 0 ? -bias : ilogb(v);
+    if (e < 1 - bias)
+        return sign | (uint64_t)ldexp(v, digits + bias - 1);
+    return sign | (((uint64_t)(e + bias - 1) << digits) + (uint64_t)ldexp(v, digits - e));
+}
+
+static double small_value(uint64_t bits, int digits, int bias, uint64_t sign, uint64_t inf, uint64_t nan) {
+    uint64_t size = bits & (sign - 1);
+    int e = (int)(size >> digits), m = (int)(size & ((UINT64_C(1) << digits) - 1));
+    double v = size >= nan || size > inf ? (double)NAN
+               : size == inf             ? (double)INFINITY
+               : e                       ? ldexp((1 << digits) + m, e - bias - digits)
+                                         : ldexp(m, 1 - bias - digits);
+    return bits & sign ? -v : v;
+}
+
+enum { NO_INF = 0xff };
 
 uint64_t to_bits(elem t, cell v) {
     uint64_t bits = 0;
@@ -51,17 +87,11 @@ uint64_t to_bits(elem t, cell v) {
         memcpy(&bits, &f, 4);
         return isnan(v.f) ? 0x7fc0 : bits >> 16;
     case T_F16:
-        if (isnan(v.f))
-            return 0x7e00;
-        bits = signbit(v.f) ? 0x8000 : 0;
-        if (v.f == 0)
-            return bits;
-        if (isinf(v.f))
-            return bits | 0x7c00;
-        int e = ilogb(v.f);
-        if (e < -14)
-            return bits | (uint64_t)ldexp(fabs(v.f), 24);
-        return bits | (uint64_t)(e + 15) << 10 | ((uint64_t)ldexp(fabs(v.f), 10 - e) & 1023);
+        return small_bits(v.f, 10, 15, 0x8000, 0x7c00, 0x7e00);
+    case T_E5:
+        return small_bits(v.f, 2, 15, 0x80, 0x7c, 0x7f);
+    case T_E4:
+        return small_bits(v.f, 3, 7, 0x80, NO_INF, 0x7f);
     default:
         return bits_of(t) == 64 ? (uint64_t)v.i : (uint64_t)v.i & ((UINT64_C(1) << bits_of(t)) - 1);
     }
@@ -79,11 +109,12 @@ cell from_bits(elem t, uint64_t bits) {
     case T_BF16:
         memcpy(&f, &word, 4);
         return (cell){.f = (double)f};
-    case T_F16: {
-        int e = (int)(bits >> 10 & 31), m = (int)(bits & 1023);
-        double x = e == 31 ? (m ? (double)NAN : (double)INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
-        return (cell){.f = bits & 0x8000 ? -x : x};
-    }
+    case T_F16:
+        return (cell){.f = small_value(bits, 10, 15, 0x8000, 0x7c00, 0x7e00)};
+    case T_E5:
+        return (cell){.f = small_value(bits, 2, 15, 0x80, 0x7c, 0x7f)};
+    case T_E4:
+        return (cell){.f = small_value(bits, 3, 7, 0x80, NO_INF, 0x7f)};
     case T_I1:
         return (cell){.i = bits != 0};
     default:
@@ -118,6 +149,10 @@ static exactness int_to_float(elem from, elem to, int64_t v, double *out) {
     double wide = sign ? (double)v : (double)(uint64_t)v;
     if (to == T_F64) {
         *out = wide;
+        return EXACT;
+    }
+    if (is_fp8(to)) { // one rounding, and what is inexact in double is far too large
+        *out = round_to(to, wide);
         return EXACT;
     }
     float once = sign ? (float)v : (float)(uint64_t)v;
@@ -248,16 +283,16 @@ static exactness add_floats(elem t, double a, double b, double *out) {
     return isfinite(*out) && *out == sum && lost == 0 ? EXACT : ROUNDED;
 }
 
-/// Exact or unsettled: a product may be contracted into the sum that it feeds.
+/// Exact or unsettled: a product may be contracted into the sum that it feeds. (Not of fp8, which is
+/// rounded between.)
 static exactness multiply_floats(elem t, double a, double b, double *out) {
     double product = a * b;
     *out = round_to(t, product);
     if (!isfinite(a) || !isfinite(b))
         return EXACT;
-    return isfinite(*out) && *out == product && fma(a, b, -product) == 0 &&
-                   (product == 0) == (a == 0 || b == 0)
-               ? EXACT
-               : UNSETTLED;
+    bool exact = isfinite(*out) && *out == product && fma(a, b, -product) == 0 &&
+                 (product == 0) == (a == 0 || b == 0);
+    return exact ? EXACT : is_fp8(t) ? ROUNDED : UNSETTLED;
 }
 
 /// Settled only where every way to divide agrees: a power of two below, nothing rounded.
@@ -285,8 +320,10 @@ static exactness float_binary(op o, elem t, double a, double b, double *out) {
     case O_MUL:
         return multiply_floats(t, a, b, out);
     case O_DIV:
-        return divide_floats(t, a, b, out);
+        return is_fp8(t) ? UNSETTLED : divide_floats(t, a, b, out);
     case O_MOD:
+        if (is_fp8(t))
+            return UNSETTLED;
         *out = fmod(a, b);
         if (*out == 0 && signbit(a)) // the sign of a zero remainder is the machine's
             return UNSETTLED;

@@ -126,12 +126,75 @@ static value eval_reshape(evaluator *ev, const node *n) {
 
 // --- elementwise
 
+// --- joining
+
+/// `half` elements of a, then as many of b, and so on.
+static void alternate(value a, value b, uint32_t half, cell *out) {
+    uint32_t n = numel(a.t);
+    for (uint32_t i = 0; i < 2 * n; i++) {
+        uint32_t from = i / (2 * half) * half + i % half;
+        out[i] = i / half % 2 ? b.c[from] : a.c[from];
+    }
+}
+
+/// JOIN, INTERLEAVE and CAT.
+static value eval_join(evaluator *ev, const node *n) {
+    value a = eval(ev, n->kid[0]), b = eval(ev, n->kid[1]);
+    type t = a.t;
+    uint32_t half = 1;
+    bool ok = same_type(a.t, b.t) && t.elem < NUM_ELEMS && !a.weak && !b.weak;
+    ok &= n->kind == N_JOIN ? t.rank < MAX_RANK : t.rank > 0 && n->axis < t.rank;
+    if (!ok)
+        eval_fail(ev, V_TYPES, n);
+    if (n->kind == N_JOIN) {
+        t.dim[t.rank++] = 2;
+    } else if (n->kind == N_INTERLEAVE) {
+        t.dim[t.rank - 1] *= 2;
+    } else {
+        for (int d = n->axis; d < t.rank; d++)
+            half *= t.dim[d];
+        t.dim[n->axis] *= 2;
+    }
+    value out = new_value(ev, t);
+    alternate(a, b, half, out.c);
+    return out;
+}
+
+static value eval_flip(evaluator *ev, const node *n) {
+    value x = eval(ev, n->kid[0]), out = new_value(ev, x.t);
+    if (n->axis < 0 || n->axis >= x.t.rank)
+        eval_fail(ev, V_TYPES, n);
+    uint32_t inner = 1, extent = x.t.dim[n->axis];
+    for (int d = n->axis + 1; d < x.t.rank; d++)
+        inner *= x.t.dim[d];
+    for (uint32_t i = 0; i < numel(x.t); i++) {
+        uint32_t at = i / inner % extent;
+        out.c[i] = x.c[i + (extent - 1 - at) * inner - at * inner];
+    }
+    return out;
+}
+
+/// Both results of a split.
+static int eval_split(evaluator *ev, const node *n, value *out) {
+    value x = eval(ev, n->kid[0]);
+    type t = x.t;
+    if (t.rank == 0 || t.dim[t.rank - 1] != 2 || t.elem >= NUM_ELEMS)
+        eval_fail(ev, V_TYPES, n);
+    t.rank--;
+    for (int k = 0; k < 2; k++) {
+        out[k] = new_value(ev, t);
+        for (uint32_t i = 0; i < numel(t); i++)
+            out[k].c[i] = x.c[2 * i + (uint32_t)k];
+    }
+    return 2;
+}
+
 static value eval_unary(evaluator *ev, const node *n) {
     value x = eval(ev, n->kid[0]), out = new_value(ev, x.t);
     elem t = x.t.elem;
     bool ok = !x.weak && t < NUM_ELEMS;
     ok &= n->op != O_INVERT || is_int(t);
-    ok &= (n->op != O_FLOOR && n->op != O_CEIL) || is_float(t);
+    ok &= (n->op != O_FLOOR && n->op != O_CEIL) || (is_float(t) && !is_fp8(t));
     if (!ok)
         eval_fail(ev, V_TYPES, n);
     for (uint32_t i = 0; i < numel(x.t); i++)
@@ -200,7 +263,7 @@ static value eval_three(evaluator *ev, const node *n) {
             eval_fail(ev, V_TYPES, n);
         c[k] = eval_spread(ev, v, n->type, n);
     }
-    if (!same_shape(shape, n->type) || (n->kind == N_CLAMP && t == T_BF16))
+    if (!same_shape(shape, n->type) || (n->kind == N_CLAMP && t == T_BF16) || is_fp8(t))
         eval_fail(ev, V_TYPES, n);
     for (uint32_t i = 0; i < numel(n->type); i++) {
         cell v;
@@ -234,7 +297,7 @@ static value eval_cast(evaluator *ev, const node *n) {
 
 static value eval_math(evaluator *ev, const node *n) {
     value x = eval(ev, n->kid[0]), out = new_value(ev, x.t);
-    if (!is_float(x.t.elem) || x.weak)
+    if (!is_float(x.t.elem) || x.weak || is_fp8(x.t.elem))
         eval_fail(ev, V_TYPES, n);
     for (uint32_t i = 0; i < numel(x.t); i++)
         out.c[i].f = apply_math(n->op, x.c[i].f);
@@ -370,6 +433,15 @@ static value eval_kind(evaluator *ev, const node *n) {
         x.c = eval_spread(ev, x, n->type, n);
         return (value){.t = n->type, .c = x.c, .weak = x.weak};
     }
+    case N_JOIN:
+    case N_INTERLEAVE:
+    case N_CAT:
+        return eval_join(ev, n);
+    case N_FLIP:
+        return eval_flip(ev, n);
+    case N_SPLIT:
+        eval_split(ev, n, out);
+        return out[0];
     case N_REDUCE:
     case N_FOLD:
     case N_EXTREMUM:
@@ -462,7 +534,9 @@ static void eval_for(evaluator *ev, const stmt *s) {
 static void eval_unpack(evaluator *ev, const stmt *s) {
     value out[MAX_TARGETS];
     const node *n = s->e[0];
-    int count = n->kind == N_CALL ? eval_call(ev, n, out) : eval_reduction(ev, n, out);
+    int count = n->kind == N_CALL    ? eval_call(ev, n, out)
+                : n->kind == N_SPLIT ? eval_split(ev, n, out)
+                                     : eval_reduction(ev, n, out);
     if (count != s->num_targets)
         eval_fail(ev, V_TYPES, n);
     for (int i = 0; i < count; i++)

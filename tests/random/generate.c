@@ -327,6 +327,16 @@ static void unpack(gen *g, block *b) {
     int axis;
     bool keep = percent(g, 30);
     stmt *s = new_stmt(p, S_UNPACK);
+    if (percent(g, 25) && t.rank < MAX_RANK && numel(t) < g->most) {
+        type joined = with_elem(t, gen_elem(g));
+        joined.dim[joined.rank++] = 2;
+        s->e[0] = new_node(p, N_SPLIT, with_elem(t, joined.elem));
+        s->e[0]->kid[0] = gen_expr(g, joined, 3);
+        s->e[0]->num_kids = 1;
+        unpack_targets(g, s, s->e[0]->type, s->e[0]->type);
+        block_add(p, b, s);
+        return;
+    }
     if (percent(g, 25)) {
         int f = gen_func(g, with_elem(t, gen_elem(g)), true);
         if (f < 0)
@@ -533,7 +543,7 @@ static program *draft(uint64_t seed) {
     choose_shapes(&g);
     choose_launch(&g);
     number_programs(&g);
-    for (int i = 0; i < 16; i++) // each program does without some productions
+    for (int i = 0; i < 19; i++) // each program does without some productions
         if (rng_percent(&g.r, 15))
             g.without |= UINT64_C(1) << i;
     g.budget = rng_range(&g.r, 25, g.most > 512 ? 50 : 100);
@@ -553,16 +563,17 @@ typedef struct search {
 } search;
 
 static node *tamed(program *p, node *n) {
-    type wide = with_elem(n->type, n->type.elem == T_BF16 ? T_F32 : n->type.elem);
     elem own = n->type.elem;
-    if (own == T_BF16)
+    bool widen = own == T_BF16 || is_fp8(own);
+    type wide = with_elem(n->type, widen ? T_F32 : own);
+    if (widen)
         n = new_cast(p, n, T_F32);
     node *c = new_node(p, N_CLAMP, wide);
     c->kid[0] = new_unary(p, O_FLOOR, n);
     c->kid[1] = new_full(p, wide, -4);
     c->kid[2] = new_full(p, wide, 4);
     c->num_kids = 3;
-    return own == T_BF16 ? new_cast(p, c, own) : c;
+    return widen ? new_cast(p, c, own) : c;
 }
 
 static bool is_tamed(const node *n) {

@@ -382,7 +382,7 @@ static node *comparison(gen *g, type t, int depth) {
 static node *unary(gen *g, type t, int depth) {
     static const op floats[] = {O_NEG, O_ABS, O_FLOOR, O_CEIL};
     static const op ints[] = {O_NEG, O_INVERT, O_ABS};
-    op o = t.elem == T_I1 ? O_INVERT : is_float(t.elem) ? floats[rng_below(&g->r, 4)] : ints[rng_below(&g->r, 3)];
+    op o = t.elem == T_I1 ? O_INVERT : is_float(t.elem) ? floats[rng_below(&g->r, is_fp8(t.elem) ? 2 : 4)] : ints[rng_below(&g->r, 3)];
     return styled(g, new_unary(g->p, o, gen_expr(g, t, depth - 1)));
 }
 
@@ -417,7 +417,7 @@ static node *choose(gen *g, type t, int depth) {
 }
 
 static node *three_floats(gen *g, type t, int depth) {
-    if (!is_float(t.elem))
+    if (!is_float(t.elem) || is_fp8(t.elem))
         return NULL;
     bool clamp = t.elem != T_BF16 && percent(g, 50);
     node *x = gen_expr(g, t, depth - 1);
@@ -534,6 +534,34 @@ static node *fold(gen *g, type t, int depth) {
     return n;
 }
 
+// --- joining
+
+static node *join(gen *g, type t, int depth) {
+    static const node_kind kinds[] = {N_JOIN, N_INTERLEAVE, N_CAT, N_CAT};
+    node_kind kind = kinds[rng_below(&g->r, 4)];
+    if (t.rank == 0)
+        return NULL;
+    int d = kind == N_CAT ? (int)rng_below(&g->r, t.rank) : t.rank - 1;
+    type half = t;
+    if (t.dim[d] < 2 || (kind == N_JOIN && t.dim[d] != 2))
+        return NULL;
+    half.dim[d] /= 2;
+    if (kind == N_JOIN)
+        half.rank--;
+    node *a = gen_expr(g, half, depth - 1);
+    node *n = with_kids(g, kind, t, a, gen_expr(g, half, depth - 1), NULL);
+    n->axis = (int8_t)(kind == N_JOIN ? -1 : d);
+    return n;
+}
+
+static node *flip(gen *g, type t, int depth) {
+    if (t.rank == 0)
+        return NULL;
+    node *n = with_kids(g, N_FLIP, t, gen_expr(g, t, depth - 1), NULL, NULL);
+    n->axis = (int8_t)rng_below(&g->r, t.rank);
+    return n;
+}
+
 // --- calls
 
 node *gen_call(gen *g, int id, int depth) {
@@ -574,6 +602,7 @@ static const production productions[] = {
     {binary, 22}, {comparison, 16}, {unary, 5},  {where, 9},     {choose, 2}, {three_floats, 2},
     {cast, 9},    {expand, 12},     {squeeze, 3}, {reshape, 8},  {permute, 9}, {broadcast, 6},
     {reduce, 14}, {fold, 5},        {call, 4},   {load, 10},     {any_variable, 3},
+    {join, 8},    {flip, 5},
 };
 
 node *gen_expr(gen *g, type t, int depth) {

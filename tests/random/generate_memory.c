@@ -39,11 +39,6 @@ int gen_buffer(gen *g, elem t, int role, uint32_t n) {
     b.is_const = role == BUF_IN && percent(g, 40);
     b.shift = (uint8_t)(percent(g, 25) ? rng_range(&g->r, 1, 3) : 0);
     b.atomic = role == BUF_SHARED ? some_atomic(g, t) : 0;
-    if (role == BUF_OWN && found >= 0 && percent(g, 30)) { // two arguments, one memory
-        uint8_t storage = p->buffers[found].storage;
-        b = p->buffers[storage];
-        b.storage = storage;
-    }
     p->buffers[p->num_buffers] = b;
     return p->num_buffers++;
 }

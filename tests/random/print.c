@@ -186,6 +186,18 @@ static void put_permute(const program *p, text *t, const node *n) {
     text_put(t, ")");
 }
 
+static void put_joined(const program *p, text *t, const node *n) {
+    static const char *const names[NUM_NODE_KINDS] = {
+        [N_JOIN] = "join", [N_INTERLEAVE] = "interleave", [N_CAT] = "cat", [N_FLIP] = "flip", [N_SPLIT] = "split"};
+    bool method = as_method(n), last = n->kind == N_FLIP && n->axis == n->type.rank - 1;
+    open_call(p, t, n, names[n->kind], method);
+    if (n->kind == N_CAT || (n->kind == N_FLIP && !(last && n->style & 8))) {
+        put_comma(t);
+        text_put(t, "dim=%d", n->axis);
+    }
+    text_put(t, ")");
+}
+
 // --- operators
 
 static void put_binary(const program *p, text *t, const node *n) {
@@ -342,6 +354,13 @@ static void put_node(const program *p, text *t, const node *n) {
         put_comma(t);
         put_shape(t, n->type);
         text_put(t, ")");
+        break;
+    case N_JOIN:
+    case N_INTERLEAVE:
+    case N_CAT:
+    case N_FLIP:
+    case N_SPLIT:
+        put_joined(p, t, n);
         break;
     case N_REDUCE:
     case N_FOLD:

@@ -262,7 +262,11 @@ static elem promote_floats(op o, elem a, elem b) {
         return T_F32;
     if (a == T_F16 || b == T_F16)
         return for_division(o, T_F16);
-    return a == b ? for_division(o, T_BF16) : T_F32;
+    if (a == T_BF16 || b == T_BF16)
+        return a == b ? for_division(o, T_BF16) : T_F32;
+    if (is_int(a) || is_int(b))
+        return T_NONE; // fp8 with an integer
+    return a == b ? a : T_F16;
 }
 
 static elem promote_ints(op o, elem a, elem b) {

@@ -22,6 +22,8 @@
     X(U16, "u16", "uint16", 16, 0, 0)                                                              \
     X(U32, "u32", "uint32", 32, 0, 0)                                                              \
     X(U64, "u64", "uint64", 64, 0, 0)                                                              \
+    X(E4, "fp8e4nv", "float8e4nv", 8, 1, 1)                                                        \
+    X(E5, "fp8e5", "float8e5", 8, 1, 1)                                                            \
     X(F16, "fp16", "float16", 16, 1, 1)                                                            \
     X(BF16, "bf16", "bfloat16", 16, 1, 1)                                                          \
     X(F32, "fp32", "float32", 32, 1, 1)                                                            \
@@ -45,6 +47,7 @@ extern const elem_info elems[NUM_ELEMS];
 
 static inline bool is_float(elem t) { return t < NUM_ELEMS && elems[t].is_float; }
 static inline bool is_int(elem t) { return t < NUM_ELEMS && !elems[t].is_float; }
+static inline bool is_fp8(elem t) { return t == T_E4 || t == T_E5; }
 static inline bool is_signed(elem t) { return elems[t].is_signed; }
 static inline unsigned bits_of(elem t) { return elems[t].bits; }
 /// In memory.
@@ -81,6 +84,11 @@ typedef struct type {
     X(RESHAPE, "reshape")                                                                          \
     X(PERMUTE, "permute")                                                                          \
     X(BROADCAST, "broadcast_to")                                                                   \
+    X(JOIN, "join")                                                                                \
+    X(INTERLEAVE, "interleave")                                                                    \
+    X(CAT, "cat")                                                                                  \
+    X(FLIP, "flip")                                                                                \
+    X(SPLIT, "split")                                                                              \
     X(REDUCE, "reduction")                                                                         \
     X(FOLD, "reduce by function")                                                                  \
     X(EXTREMUM, "max/min with index")                                                              \
@@ -123,7 +131,7 @@ typedef struct node {
     uint8_t op;
     uint8_t style;    ///< random bits: which of several spellings print.c uses
     bool keep_dims;   ///< of a reduction
-    int8_t axis;      ///< of arange: unused; of reductions: -1 is None
+    int8_t axis;      ///< of reductions: -1 is None
     uint8_t num_kids;
     uint8_t order[MAX_RANK]; ///< of PERMUTE
     int16_t id;       ///< variable, buffer, function; of NUM: 1 + the constexpr parameter it stands for
