@@ -15,7 +15,7 @@ static double fill_float(rng *r, elem t, int kind) {
         return round_to(t, wild[rng_below(r, sizeof wild / sizeof *wild)]);
     if (kind == 1)
         return rng_range(r, -2, 2);
-    return rng_range(r, -32, 32) * 0.25;
+    return round_to(t, rng_range(r, -32, 32) * 0.25);
 }
 
 static int64_t fill_int(rng *r, elem t, int kind) {

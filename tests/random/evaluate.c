@@ -214,9 +214,9 @@ static value eval_binary(evaluator *ev, const node *n) {
     const cell *b = eval_spread(ev, eval_convert(ev, y, t, n), shape, n);
     for (uint32_t i = 0; i < numel(shape); i++)
         eval_check(ev, apply_binary(n->op, t, a[i], b[i], &out.c[i]), n);
-    if (ev->broken == SABOTAGE_SHIFT && n->op == O_SHR && t == T_I32)
+    if (ev->broken == SABOTAGE_SHIFT && n->op == O_SHR)
         for (uint32_t i = 0; i < numel(shape); i++)
-            out.c[i] = wrap_int(t, (int64_t)((uint64_t)(uint32_t)a[i].i >> (b[i].i & 31)));
+            out.c[i] = wrap_int(t, (int64_t)(to_bits(t, a[i]) >> (b[i].i & (bits_of(t) - 1))));
     return out;
 }
 

@@ -449,7 +449,7 @@ static type split_bits(gen *g, int bits, int rank) {
 }
 
 static void choose_shapes(gen *g) {
-    static const uint8_t sizes[] = {0, 1, 2, 3, 4, 5, 5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 9, 10, 11};
+    static const uint8_t sizes[] = {0, 1, 2, 3, 4, 5, 5, 6, 6, 7, 7, 8, 8, 8, 9, 9, 9, 10, 10, 11};
     int bits = sizes[rng_below(&g->r, sizeof sizes)];
     g->most = 1u << (bits + (bits < 8 ? rng_range(&g->r, 0, 3) : bits < 10));
     g->pool[g->num_pool++] = split_bits(g, bits, 1);
@@ -493,6 +493,20 @@ static void number_programs(gen *g) {
     g->pid = add_var(p, scalar_type(T_I32), ROLE_LOCAL);
     block_add(p, &p->body, assign_to(g, g->pid, n));
     show(g, g->pid);
+}
+
+/// Tiles to start from, whose elements differ.
+static void load_inputs(gen *g) {
+    program *p = g->p;
+    for (int i = rng_range(&g->r, 1, 3); i > 0; i--) {
+        type t = with_elem(gen_shape(g), gen_elem(g));
+        int b = gen_buffer(g, t.elem, BUF_IN, numel(t)), var;
+        node *index, *n = new_node(p, N_LOAD, t);
+        n->kid[0] = gen_pointer(g, b, t, true, &index, 0);
+        n->num_kids = 3;
+        block_add(p, &p->body, assign_to(g, var = add_var(p, t, ROLE_LOCAL), n));
+        show(g, var);
+    }
 }
 
 /// What the program has computed becomes visible: its newest variables go to memory.
@@ -546,7 +560,8 @@ static program *draft(uint64_t seed) {
     for (int i = 0; i < 19; i++) // each program does without some productions
         if (rng_percent(&g.r, 15))
             g.without |= UINT64_C(1) << i;
-    g.budget = rng_range(&g.r, 25, g.most > 512 ? 50 : 100);
+    g.budget = rng_range(&g.r, 20, g.most > 512 ? 45 : 85);
+    load_inputs(&g);
     gen_block(&g, &g.p->body, 40);
     store_results(&g);
     if (rng_percent(&g.r, 20))

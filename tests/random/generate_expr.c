@@ -77,7 +77,8 @@ static node *variable(gen *g, type t, bool adapt) {
         const var_info *v = &g->p->vars[id];
         if (same_type(v->type, t) && !v->constant)
             return new_var(g->p, id);
-        if (adapt && tries > 6 && v->type.elem < NUM_ELEMS && !v->constant)
+        bool flat = t.rank && !v->type.rank; // a splat tells little of layouts
+        if (adapt && tries > 5 && v->type.elem < NUM_ELEMS && !v->constant && (!flat || percent(g, 15)))
             return gen_adapt(g, new_var(g->p, id), t);
     }
     return NULL;
@@ -114,7 +115,7 @@ static node *leaf(gen *g, type t) {
     node *n = NULL;
     if (percent(g, 75))
         n = variable(g, t, true);
-    if (!n && percent(g, 60))
+    if (!n && percent(g, t.rank ? 75 : 40))
         n = load(g, t, 0);
     if (!n && percent(g, 40))
         n = percent(g, 50) ? scalar_source(g, t) : from_arange(g, t);
@@ -162,14 +163,37 @@ static op some_reduction(gen *g, elem t, elem *result) {
     return o;
 }
 
-static node *reduce_all(gen *g, node *v) {
+/// v without one axis, or as a scalar if axis is -1.
+static node *reduce_axis(gen *g, node *v, int axis) {
+    type t = {.rank = 0};
+    for (int d = 0; d < v->type.rank && axis >= 0; d++)
+        if (d != axis)
+            t.dim[t.rank++] = v->type.dim[d];
     elem result;
     op o = some_reduction(g, v->type.elem, &result);
-    node *n = styled(g, new_node(g->p, N_REDUCE, scalar_type(result)));
+    node *n = styled(g, new_node(g->p, N_REDUCE, with_elem(t, result)));
     n->op = (uint8_t)o;
+    n->axis = (int8_t)axis;
     n->kid[0] = v;
     n->num_kids = 1;
     return n;
+}
+
+/// Tiles of different sizes, both powers of two: through [rows, n] or [n, rows].
+static node *resize(gen *g, node *v, type t) {
+    uint32_t from = numel(v->type), to = numel(t), small = from < to ? from : to;
+    int axis = percent(g, 50);
+    type wide = {.rank = 2};
+    wide.dim[!axis] = (uint16_t)small;
+    wide.dim[axis] = (uint16_t)(from < to ? to / from : from / to);
+    if (from < to) {
+        type thin = wide;
+        thin.dim[axis] = 1;
+        v = broadcast_to(g, reshape_to(g, v, thin), wide);
+    } else {
+        v = reduce_axis(g, reshape_to(g, v, wide), axis);
+    }
+    return same_shape(v->type, t) ? v : reshape_to(g, v, t);
 }
 
 static node *adapt_shape(gen *g, node *v, type t) {
@@ -180,8 +204,10 @@ static node *adapt_shape(gen *g, node *v, type t) {
     type sub;
     if (v->type.rank && t.rank && sub_shape(g, t, numel(v->type), &sub))
         return broadcast_to(g, same_shape(v->type, sub) ? v : reshape_to(g, v, sub), t);
+    if (v->type.rank && t.rank && percent(g, 90))
+        return resize(g, v, t);
     if (v->type.rank)
-        v = reduce_all(g, v);
+        v = reduce_axis(g, v, -1);
     return t.rank ? broadcast_to(g, v, t) : v;
 }
 

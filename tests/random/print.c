@@ -206,9 +206,11 @@ static void put_binary(const program *p, text *t, const node *n) {
         text_put(t, ")");
         return;
     }
+    bool logic = n->kid[0]->type.elem == T_I1 && n->kid[1]->type.elem == T_I1 && n->style & 8;
+    logic &= !is_weak(p, n->kid[0]) && !is_weak(p, n->kid[1]);
     text_put(t, "(");
     put_node(p, t, n->kid[0]);
-    text_put(t, " %s ", op_texts[n->op]);
+    text_put(t, " %s ", logic && n->op == O_AND ? "and" : logic && n->op == O_OR ? "or" : op_texts[n->op]);
     put_node(p, t, n->kid[1]);
     text_put(t, ")");
 }
@@ -439,13 +441,32 @@ static void put_condition(const program *p, text *t, const stmt *s, int indent, 
     put_node(p, t, s->e[0]);
     text_put(t, ":\n");
     put_block(p, t, &s->body, indent + 4);
-    if (s->other.count) {
+    if (s->other.count == 1 && s->other.at[0]->kind == S_IF) {
+        text_put(t, "%*s", indent, "");
+        put_condition(p, t, s->other.at[0], indent, "elif");
+    } else if (s->other.count) {
         text_put(t, "%*selse:\n", indent, "");
         put_block(p, t, &s->other, indent + 4);
     }
 }
 
+/// v = v + x as v += x.
+static bool put_augmented(const program *p, text *t, const stmt *s) {
+    const node *n = s->e[0];
+    bool fits = s->kind == S_ASSIGN && n->kind == N_BINARY && n->style & 16 && n->kid[0]->kind == N_VAR &&
+                n->kid[0]->id == s->target[0] && n->op >= O_ADD && n->op <= O_SHR;
+    if (!fits)
+        return false;
+    put_var(p, t, s->target[0]);
+    text_put(t, " %s= ", op_texts[n->op]);
+    put_node(p, t, n->kid[1]);
+    text_put(t, "\n");
+    return true;
+}
+
 static void put_assign(const program *p, text *t, const stmt *s) {
+    if (put_augmented(p, t, s))
+        return;
     for (int i = 0; i < s->num_targets; i++) {
         text_put(t, i ? ", " : "");
         put_var(p, t, s->target[i]);
@@ -529,9 +550,9 @@ void print_program(const program *p, text *t) {
         text_put(t, "%sb%d: *%s%s", comma, i, p->buffers[i].is_const ? "const " : "", elems[p->buffers[i].elem].name);
     for (int i = 0; i < p->num_vars; i++)
         if (p->vars[i].role == ROLE_PARAM)
-            text_put(t, ", n%d: %s", i, elems[p->vars[i].type.elem].name);
-    for (int i = 0; i < p->num_consts; i++)
-        text_put(t, ", K%d: tl.constexpr", i);
+            text_put(t, "%sn%d: %s", comma, i, elems[p->vars[i].type.elem].name), comma = ", ";
+    for (int i = 0; i < p->num_consts; i++, comma = ", ")
+        text_put(t, "%sK%d: tl.constexpr", comma, i);
     text_put(t, "):\n");
     put_block(p, t, &p->body, 4);
 }

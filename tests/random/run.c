@@ -89,8 +89,8 @@ int choose_variants(const program *p, bool is_cuda, bool full, variant *out) {
     } else {
         out[n++] = (variant){4, ORDER_FORWARD, ""};
         out[n++] = (variant){rng_percent(&r, 50) ? 1 : 8, ORDER_REVERSE, ""};
-        out[n++] = (variant){1u << rng_below(&r, 6), ORDER_RANDOM, ""};
-        out[n++] = (variant){1u << rng_below(&r, 4), ORDER_RANDOM, skips[rng_below(&r, NUM_SKIPS)]};
+        bool all = rng_percent(&r, 50);
+        out[n++] = (variant){1u << rng_below(&r, all ? 6 : 4), ORDER_RANDOM, all ? "" : skips[rng_below(&r, NUM_SKIPS)]};
     }
     for (int i = 0; i < n; i++)
         out[i].num_warps = out[i].num_warps < least ? least : out[i].num_warps;

@@ -202,10 +202,28 @@ static void test_driver(void **state) {
     assert_non_null(strstr(out.data, "there is no pass 'clean'"));
 }
 
+static void test_passes_left_out(void **state) {
+    arena *a = *state;
+    ir_module *m = ir_test_parse(a, "func @f(%n: i32) {\n%y: i32 = add %n, %n\nreturn\n}\n");
+    strbuf out;
+    strbuf_init(&out, a);
+    ir_pass_options options = {.skip = "cleanup,cleanup2", .print_after = "all", .print_to = &out};
+    assert_true(ir_run_passes(m, &options));
+    assert_null(strstr(out.data, "after cleanup"));
+    assert_non_null(strstr(out.data, "after layout"));
+    assert_false(ir_run_passes(m, &(ir_pass_options){.skip = "fold,clean"}));
+    assert_false(ir_run_passes(m, &(ir_pass_options){.skip = "layout"}));
+    strbuf_init(&out, a);
+    diag_render_text(m->diag, &out);
+    assert_non_null(strstr(out.data, "there is no pass 'clean'"));
+    assert_non_null(strstr(out.data, "pass 'layout' cannot be left out"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         IR_TEST(test_cse),    IR_TEST(test_loads), IR_TEST(test_dead),
         IR_TEST(test_motion), IR_TEST(test_size),  IR_TEST(test_driver),
+        IR_TEST(test_passes_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
