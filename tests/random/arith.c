@@ -46,8 +46,26 @@ double round_to(elem t, double v) {
     }
 }
 
+double chop_to(elem t, double v) {
+    static const struct {
+        int digits, least;
+        double largest;
+    } formats[NUM_ELEMS] = {[T_E4] = {4, -9, 448},
+                            [T_E5] = {3, -16, 57344},
+                            [T_F16] = {11, -24, 65504},
+                            [T_BF16] = {8, -133, 0x1.fep127},
+                            [T_F32] = {24, -149, 0x1.fffffep127}};
+    if (v == 0 || !isfinite(v))
+        return v;
+    int place = ilogb(v) - formats[t].digits + 1;
+    double unit = ldexp(1, place < formats[t].least ? formats[t].least : place);
+    double r = fmin(floor(fabs(v) / unit) * unit, formats[t].largest);
+    return copysign(r, v);
+}
+
 /// Small formats: `digits` stored after the leading one, `bias` of the exponent.
-static uint64_t small_bits(double v, int digits, int bias, uint64_t sign, uint64_t inf, uint64_t nan) {
+static uint64_t small_bits(double v, int digits, int bias, uint64_t sign, uint64_t inf,
+                           uint64_t nan) {
     if (isnan(v))
         return nan;
     if (!signbit(v))
@@ -61,7 +79,8 @@ static uint64_t small_bits(double v, int digits, int bias, uint64_t sign, uint64
     return sign | (((uint64_t)(e + bias - 1) << digits) + (uint64_t)ldexp(v, digits - e));
 }
 
-static double small_value(uint64_t bits, int digits, int bias, uint64_t sign, uint64_t inf, uint64_t nan) {
+static double small_value(uint64_t bits, int digits, int bias, uint64_t sign, uint64_t inf,
+                          uint64_t nan) {
     uint64_t size = bits & (sign - 1);
     int e = (int)(size >> digits), m = (int)(size & ((UINT64_C(1) << digits) - 1));
     double v = size >= nan || size > inf ? (double)NAN
@@ -187,7 +206,8 @@ static exactness int_division(op o, elem t, cell a, cell b, cell *out) {
     if (b.i == 0)
         return UNSETTLED;
     if (!is_signed(t))
-        out->i = (int64_t)(o == O_FLOORDIV ? (uint64_t)a.i / (uint64_t)b.i : (uint64_t)a.i % (uint64_t)b.i);
+        out->i = (int64_t)(o == O_FLOORDIV ? (uint64_t)a.i / (uint64_t)b.i
+                                           : (uint64_t)a.i % (uint64_t)b.i);
     else if (b.i == -1)
         *out = o == O_FLOORDIV ? wrap_int(t, (int64_t)(0 - (uint64_t)a.i)) : (cell){.i = 0};
     else
@@ -283,8 +303,8 @@ static exactness add_floats(elem t, double a, double b, double *out) {
     return isfinite(*out) && *out == sum && lost == 0 ? EXACT : ROUNDED;
 }
 
-/// Exact or unsettled: a product may be contracted into the sum that it feeds. (Not of fp8, which is
-/// rounded between.)
+/// Exact or unsettled: a product may be contracted into the sum that it feeds. (Not of fp8, which
+/// is rounded between.)
 static exactness multiply_floats(elem t, double a, double b, double *out) {
     double product = a * b;
     *out = round_to(t, product);
@@ -327,7 +347,9 @@ static exactness float_binary(op o, elem t, double a, double b, double *out) {
         *out = fmod(a, b);
         if (*out == 0 && signbit(a)) // the sign of a zero remainder is the machine's
             return UNSETTLED;
-        return isfinite(a) && is_power_of_two(b) && fabs(a / b) < 0x1p20 && fabs(b) >= 0x1p-20 ? EXACT : UNSETTLED;
+        return isfinite(a) && is_power_of_two(b) && fabs(a / b) < 0x1p20 && fabs(b) >= 0x1p-20
+                   ? EXACT
+                   : UNSETTLED;
     case O_MAXIMUM:
     case O_MINIMUM:
         *out = float_extreme(o == O_MAXIMUM, a, b);
@@ -354,14 +376,13 @@ exactness apply_binary(op o, elem t, cell a, cell b, cell *out) {
 
 exactness apply_unary(op o, elem t, cell a, cell *out) {
     if (is_float(t)) {
-        out->f = o == O_NEG     ? -a.f
-                 : o == O_ABS   ? fabs(a.f)
-                 : o == O_FLOOR ? floor(a.f)
-                                : ceil(a.f);
+        out->f = o == O_NEG ? -a.f : o == O_ABS ? fabs(a.f) : o == O_FLOOR ? floor(a.f) : ceil(a.f);
         return EXACT;
     }
     int64_t negated = (int64_t)(0 - (uint64_t)a.i);
-    *out = wrap_int(t, o == O_INVERT ? ~a.i : o == O_NEG || (is_signed(t) && a.i < 0) ? negated : a.i);
+    *out = wrap_int(t, o == O_INVERT                             ? ~a.i
+                       : o == O_NEG || (is_signed(t) && a.i < 0) ? negated
+                                                                 : a.i);
     return EXACT;
 }
 

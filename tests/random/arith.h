@@ -20,6 +20,8 @@ typedef enum exactness {
 
 cell wrap_int(elem t, int64_t v);
 double round_to(elem t, double v);
+/// Toward zero instead; what is too large becomes the largest finite number.
+double chop_to(elem t, double v);
 exactness convert(elem from, elem to, cell v, cell *out);
 /// Both operands of type t; comparisons give 0 or 1, `/` of integers an fp32.
 exactness apply_binary(op o, elem t, cell a, cell b, cell *out);

@@ -9,8 +9,9 @@ static void add(uint64_t *counter) { __atomic_fetch_add(counter, 1, __ATOMIC_REL
 static void count_node(node **at, void *ctx) {
     coverage *c = ctx;
     const node *n = *at;
-    static const bool has_op[NUM_NODE_KINDS] = {[N_UNARY] = true,  [N_BINARY] = true,   [N_COMPARE] = true,
-                                                [N_REDUCE] = true, [N_EXTREMUM] = true, [N_MATH] = true};
+    static const bool has_op[NUM_NODE_KINDS] = {
+        [N_UNARY] = true,    [N_BINARY] = true, [N_COMPARE] = true, [N_REDUCE] = true,
+        [N_EXTREMUM] = true, [N_MATH] = true,   [N_ATOMIC] = true};
     add(&c->nodes[n->kind]);
     if (has_op[n->kind])
         add(&c->ops[n->op]);
@@ -32,7 +33,8 @@ void coverage_add(coverage *c, const program *p) {
     walk_blocks((program *)p, count_block, c);
 }
 
-static void print_counts(const char *title, const uint64_t *counts, const char *const *names, int n) {
+static void print_counts(const char *title, const uint64_t *counts, const char *const *names,
+                         int n) {
     printf("%s:\n", title);
     for (int i = 0; i < n; i++)
         if (names)

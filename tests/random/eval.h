@@ -51,6 +51,7 @@ int eval_reduction(evaluator *ev, const node *n, value *out);
 /// All results of a call.
 int eval_call(evaluator *ev, const node *n, value *out);
 value eval_load(evaluator *ev, const node *n);
+value eval_atomic_result(evaluator *ev, const node *n);
 void eval_store(evaluator *ev, const stmt *s);
 void eval_atomic(evaluator *ev, const stmt *s);
 

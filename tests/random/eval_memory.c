@@ -10,7 +10,8 @@
 
 /// 0: small numbers; 1: smaller ones, many equal; 2: all kinds, also infinite and NaN.
 static double fill_float(rng *r, elem t, int kind) {
-    static const double wild[] = {0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, NAN, 65504.0, 0x1p-14, 0x1p-24, 0x1p-126};
+    static const double wild[] = {0.0, -0.0,    1.0,     -1.0,    INFINITY, -INFINITY,
+                                  NAN, 65504.0, 0x1p-14, 0x1p-24, 0x1p-126};
     if (kind == 2 && rng_percent(r, 30))
         return round_to(t, wild[rng_below(r, sizeof wild / sizeof *wild)]);
     if (kind == 1)
@@ -131,6 +132,38 @@ void eval_store(evaluator *ev, const stmt *s) {
         *stamp = id;
         *to = v[i];
     }
+}
+
+/// An atomic whose result is used: on elements that nobody else touches at the same time.
+value eval_atomic_result(evaluator *ev, const node *n) {
+    access a = read_access(ev, n->kid[0], n->kid[2], n);
+    int b = a.ptr.t.buf;
+    const buffer *buf = &ev->p->buffers[b];
+    value out = {.t = with_elem(a.ptr.t, buf->elem), .c = eval_cells(ev, numel(a.ptr.t))};
+    const cell *v =
+        eval_spread(ev, eval_convert(ev, eval(ev, n->kid[1]), buf->elem, n), a.ptr.t, n);
+    uint32_t id = ++ev->stores;
+    if (buf->role != BUF_OWN)
+        eval_fail(ev, V_BOUNDS, n);
+    for (uint32_t i = 0; i < numel(out.t); i++) {
+        out.c[i] = is_float(buf->elem) ? (cell){.f = 0} : (cell){.i = 0};
+        if (a.mask && !a.mask[i].i)
+            continue;
+        cell *to = element(ev, b, a.ptr.c[i].i, n);
+        uint32_t *stamp = &ev->stamp[buf->storage][to - ev->m->data[buf->storage]];
+        if (*stamp == id)
+            eval_fail(ev, V_RACE, n);
+        if (is_float(buf->elem) && n->op != O_ADD && n->op != O_XCHG &&
+            (isnan(v[i].f) || isnan(to->f)))
+            eval_fail(ev, V_INEXACT, n);
+        *stamp = id;
+        out.c[i] = *to;
+        if (n->op == O_XCHG)
+            *to = v[i];
+        else
+            apply_binary(n->op, buf->elem, out.c[i], v[i], to);
+    }
+    return out;
 }
 
 /// Sums of floats by atomics stay exact in any order: multiples of a quarter, not too large.

@@ -1,5 +1,5 @@
-// Reductions. A sum of floats is fit only if every partial sum in every order is exact; what a user's
-// function folds is folded in several orders, which must agree.
+// Reductions. A sum of floats is fit only if every partial sum in every order is exact; what a
+// user's function folds is folded in several orders, which must agree.
 #include "eval.h"
 
 #include <math.h>
@@ -191,7 +191,8 @@ static int read_tiles(evaluator *ev, const node *n, value *in) {
         if (in[k].t.rank == 0 || in[k].t.elem >= NUM_ELEMS || n->axis >= in[k].t.rank ||
             !same_shape(in[k].t, in[0].t))
             eval_fail(ev, V_TYPES, n);
-        if (n->kind == N_FOLD && in[k].t.elem != ev->p->vars[ev->p->funcs[n->id].param[k]].type.elem)
+        if (n->kind == N_FOLD &&
+            in[k].t.elem != ev->p->vars[ev->p->funcs[n->id].param[k]].type.elem)
             eval_fail(ev, V_TYPES, n);
     }
     return count;

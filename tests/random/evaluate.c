@@ -33,7 +33,9 @@ void eval_check(evaluator *ev, exactness e, const node *at) {
         eval_fail(ev, V_INEXACT, at);
 }
 
-static value new_value(evaluator *ev, type t) { return (value){.t = t, .c = eval_cells(ev, numel(t))}; }
+static value new_value(evaluator *ev, type t) {
+    return (value){.t = t, .c = eval_cells(ev, numel(t))};
+}
 
 // --- shapes
 
@@ -212,8 +214,11 @@ static value eval_binary(evaluator *ev, const node *n) {
     value out = new_value(ev, with_elem(shape, result_elem(n->op, t)));
     const cell *a = eval_spread(ev, eval_convert(ev, x, t, n), shape, n);
     const cell *b = eval_spread(ev, eval_convert(ev, y, t, n), shape, n);
-    for (uint32_t i = 0; i < numel(shape); i++)
+    for (uint32_t i = 0; i < numel(shape); i++) {
         eval_check(ev, apply_binary(n->op, t, a[i], b[i], &out.c[i]), n);
+        if (n->variant && is_float(t) && (isnan(a[i].f) || isnan(b[i].f)))
+            out.c[i].f = NAN; // maximum and minimum with propagate_nan
+    }
     if (ev->broken == SABOTAGE_SHIFT && n->op == O_SHR)
         for (uint32_t i = 0; i < numel(shape); i++)
             out.c[i] = wrap_int(t, (int64_t)(to_bits(t, a[i]) >> (b[i].i & (bits_of(t) - 1))));
@@ -273,6 +278,21 @@ static value eval_three(evaluator *ev, const node *n) {
         }
         apply_binary(O_MAXIMUM, t, c[0][i], c[1][i], &v);
         apply_binary(O_MINIMUM, t, v, c[2][i], &out.c[i]);
+        if (n->variant && isnan(c[0][i].f))
+            out.c[i].f = NAN;
+    }
+    return out;
+}
+
+/// fp_downcast_rounding="rtz"
+static value eval_toward_zero(evaluator *ev, value x, elem to, const node *n) {
+    if (!is_float(x.t.elem) || !is_float(to) || bits_of(to) >= bits_of(x.t.elem))
+        eval_fail(ev, V_TYPES, n);
+    value out = new_value(ev, with_elem(x.t, to));
+    for (uint32_t i = 0; i < numel(x.t); i++) {
+        if (isinf(x.c[i].f)) // fp8 may have none
+            eval_fail(ev, V_INEXACT, n);
+        out.c[i].f = chop_to(to, x.c[i].f);
     }
     return out;
 }
@@ -282,8 +302,10 @@ static value eval_cast(evaluator *ev, const node *n) {
     elem to = n->type.elem;
     if (x.weak)
         eval_fail(ev, V_TYPES, n);
-    if (n->kind == N_CAST)
+    if (n->kind == N_CAST && !n->variant)
         return eval_convert(ev, x, to, n);
+    if (n->kind == N_CAST)
+        return eval_toward_zero(ev, x, to, n);
     if (x.t.elem >= NUM_ELEMS || bits_of(x.t.elem) != bits_of(to))
         eval_fail(ev, V_TYPES, n);
     value out = new_value(ev, with_elem(x.t, to));
@@ -341,7 +363,8 @@ static value eval_scalar(evaluator *ev, type t, int64_t i) {
 static value eval_var(evaluator *ev, const node *n) {
     if (!ev->vars[n->id].bound)
         eval_fail(ev, V_UNBOUND, n);
-    return (value){.t = ev->p->vars[n->id].type, .weak = ev->p->vars[n->id].constant, .c = ev->vars[n->id].c};
+    return (value){
+        .t = ev->p->vars[n->id].type, .weak = ev->p->vars[n->id].constant, .c = ev->vars[n->id].c};
 }
 
 static value eval_full(evaluator *ev, const node *n) {
@@ -357,7 +380,8 @@ static value eval_full(evaluator *ev, const node *n) {
 static value eval_offset(evaluator *ev, const node *n) {
     value p = eval(ev, n->kid[0]), i = eval(ev, n->kid[1]);
     type t;
-    if (p.t.elem != T_PTR || !is_int(i.t.elem) || i.t.elem == T_I1 || !broadcast_shapes(p.t, i.t, &t))
+    if (p.t.elem != T_PTR || !is_int(i.t.elem) || i.t.elem == T_I1 ||
+        !broadcast_shapes(p.t, i.t, &t))
         eval_fail(ev, V_TYPES, n);
     t.elem = T_PTR;
     t.buf = p.t.buf;
@@ -449,6 +473,8 @@ static value eval_kind(evaluator *ev, const node *n) {
         return out[0];
     case N_LOAD:
         return eval_load(ev, n);
+    case N_ATOMIC:
+        return eval_atomic_result(ev, n);
     case N_BASE:
         return eval_scalar(ev, n->type, 0);
     case N_OFFSET:

@@ -1,6 +1,6 @@
-// What a program computes, on plain arrays: the reference that every device is compared with. It also
-// judges programs: one whose result could depend on the order of a sum, on which of two lanes stores
-// last, on a contraction or on a race is not fit for comparison, and the verdict says where.
+// What a program computes, on plain arrays: the reference that every device is compared with. It
+// also judges programs: one whose result could depend on the order of a sum, on which of two lanes
+// stores last, on a contraction or on a race is not fit for comparison, and the verdict says where.
 #ifndef TILE_RANDOM_EVALUATE_H
 #define TILE_RANDOM_EVALUATE_H
 
@@ -41,7 +41,13 @@ void memory_fill(const program *p, memory *m);
 void memory_free(memory *m);
 
 /// A rule of the evaluator that is broken on purpose, to prove that a fault would be noticed.
-typedef enum sabotage { SABOTAGE_NONE, SABOTAGE_SUM, SABOTAGE_SHIFT, SABOTAGE_TRANSPOSE, SABOTAGE_MASK } sabotage;
+typedef enum sabotage {
+    SABOTAGE_NONE,
+    SABOTAGE_SUM,
+    SABOTAGE_SHIFT,
+    SABOTAGE_TRANSPOSE,
+    SABOTAGE_MASK,
+} sabotage;
 
 /// Runs all programs of the grid. The memory is what they leave.
 verdict evaluate(const program *p, memory *m, sabotage broken);

@@ -1,7 +1,7 @@
-// Inside the generator. Expressions are made top-down: for a wanted type, one of the productions that
-// can give it is picked, and asks for operands in turn. A program uses a few element types and shapes
-// only, so that its values meet each other: layouts, conversions and common subexpressions are where
-// compilers go wrong.
+// Inside the generator. Expressions are made top-down: for a wanted type, one of the productions
+// that can give it is picked, and asks for operands in turn. A program uses a few element types and
+// shapes only, so that its values meet each other: layouts, conversions and common subexpressions
+// are where compilers go wrong.
 #ifndef TILE_RANDOM_GEN_H
 #define TILE_RANDOM_GEN_H
 

@@ -20,8 +20,10 @@ static void combine_result(gen *g, func *f, elem t) {
     static const op bools[] = {O_XOR, O_AND, O_OR};
     program *p = g->p;
     node *a = new_var(p, f->param[0]), *b = new_var(p, f->param[1]);
-    op o = t == T_I1 ? bools[rng_below(&g->r, 3)] : is_int(t) ? ints[rng_below(&g->r, 7)]
-           : t == T_BF16 || percent(g, 60) ? O_ADD : O_MAXIMUM;
+    op o = t == T_I1                       ? bools[rng_below(&g->r, 3)]
+           : is_int(t)                     ? ints[rng_below(&g->r, 7)]
+           : t == T_BF16 || percent(g, 60) ? O_ADD
+                                           : O_MAXIMUM;
     node *n = new_binary(p, o, a, b);
     if (!is_float(t) && percent(g, 30) && o == O_ADD && t != T_I1)
         n = new_binary(p, O_AND, n, new_int(p, 63)); // modulo 64
@@ -42,7 +44,8 @@ static void combine_pair(gen *g, func *f) {
     node *v[4];
     for (int i = 0; i < 4; i++)
         v[i] = new_var(p, f->param[i]);
-    node *wins = new_binary(p, O_GT, v[0], v[2]), *ties = new_binary(p, O_EQ, node_clone(p, v[0]), node_clone(p, v[2]));
+    node *wins = new_binary(p, O_GT, v[0], v[2]),
+         *ties = new_binary(p, O_EQ, node_clone(p, v[0]), node_clone(p, v[2]));
     node *first = new_binary(p, O_LT, v[1], v[3]);
     node *c = new_binary(p, O_OR, wins, new_binary(p, O_AND, ties, first));
     stmt *s = new_stmt(p, S_ASSIGN);
@@ -212,6 +215,25 @@ static void atomic(gen *g, block *b) {
     block_add(g->p, b, s);
 }
 
+/// v = tl.atomic_add(...): every copy of an element must get the one old value.
+static void atomic_result(gen *g, block *b) {
+    static const elem fit[] = {T_I32, T_I32, T_U32, T_I64, T_U64, T_F32, T_F64, T_F16};
+    static const op ops[] = {O_ADD, O_MAXIMUM, O_MINIMUM, O_XCHG, O_AND, O_OR, O_XOR};
+    program *p = g->p;
+    type t = with_elem(gen_shape(g), fit[rng_below(&g->r, 8)]);
+    int buf = gen_buffer(g, t.elem, BUF_OWN, numel(t)), var = 0;
+    if (buf < 0)
+        return;
+    node *index, *n = new_node(p, N_ATOMIC, t);
+    n->op = (uint8_t)(t.elem == T_F16 ? O_ADD : ops[rng_below(&g->r, is_float(t.elem) ? 4 : 7)]);
+    n->kid[0] = gen_pointer(g, buf, t, true, &index, 1);
+    n->kid[1] = gen_expr(g, t, 2);
+    n->kid[2] = percent(g, 30) ? gen_mask(g, buf, t, index, 1) : NULL;
+    n->num_kids = 3;
+    block_add(p, b, assign_to(g, var = add_var(p, t, ROLE_LOCAL), n));
+    show(g, var);
+}
+
 /// A block whose names end with it; some of the names from outside get new values in it.
 static void inner_block(gen *g, block *b, int count, bool carry) {
     int visible = g->num_scope;
@@ -221,7 +243,8 @@ static void inner_block(gen *g, block *b, int count, bool carry) {
         for (int tries = 0; tries < 6 && (id < 0 || g->p->vars[id].type.elem == T_I1); tries++) {
             int at = (int)rng_below(&g->r, (uint32_t)visible);
             const var_info *v = &g->p->vars[g->scope[at]];
-            if (v->role == ROLE_LOCAL && !v->constant && v->type.elem < NUM_ELEMS && g->scope[at] != g->pid)
+            if (v->role == ROLE_LOCAL && !v->constant && v->type.elem < NUM_ELEMS &&
+                g->scope[at] != g->pid)
                 id = g->scope[at];
         }
         if (id >= 0)
@@ -299,14 +322,17 @@ static void while_loop(gen *g, block *b) {
     int count = add_var(p, scalar_type(T_I32), ROLE_LOCAL);
     block_add(p, b, assign_to(g, count, new_int(p, 0)));
     stmt *s = new_stmt(p, S_WHILE);
-    s->e[0] = new_binary(p, O_LT, new_var(p, count), new_int(p, rng_range(&g->r, 1, g->repeats > 4 ? 2 : 4)));
+    s->e[0] = new_binary(p, O_LT, new_var(p, count),
+                         new_int(p, rng_range(&g->r, 1, g->repeats > 4 ? 2 : 4)));
     if (percent(g, 60))
-        s->e[0] = new_binary(p, percent(g, 70) ? O_AND : O_AND, s->e[0], gen_expr(g, scalar_type(T_I1), 3));
+        s->e[0] = new_binary(p, percent(g, 70) ? O_AND : O_AND, s->e[0],
+                             gen_expr(g, scalar_type(T_I1), 3));
     int repeats = g->repeats;
     g->loops++;
     g->repeats *= 3;
     inner_block(g, &s->body, rng_range(&g->r, 1, 2), true);
-    block_add(p, &s->body, assign_to(g, count, new_binary(p, O_ADD, new_var(p, count), new_int(p, 1))));
+    block_add(p, &s->body,
+              assign_to(g, count, new_binary(p, O_ADD, new_var(p, count), new_int(p, 1))));
     g->loops--;
     g->repeats = repeats;
     block_add(p, b, s);
@@ -395,7 +421,9 @@ static void pointer_variable(gen *g, block *b) {
     node *m = node_clone(p, n), *step = new_node(p, N_OFFSET, ptr->type);
     m->kid[1] = gen_mask(g, buf, t, NULL, 1);
     int visible = g->num_scope;
-    block_add(p, &s->body, assign_to(g, into, new_binary(p, t.elem == T_I1 ? O_XOR : O_ADD, new_var(p, into), m)));
+    block_add(
+        p, &s->body,
+        assign_to(g, into, new_binary(p, t.elem == T_I1 ? O_XOR : O_ADD, new_var(p, into), m)));
     step->kid[0] = new_var(p, var);
     step->kid[1] = new_int(p, rng_range(&g->r, -1, 1) * (int)(p->buffers[buf].size / 4));
     step->num_kids = 2;
@@ -414,14 +442,16 @@ static void gen_block(gen *g, block *b, int count) {
     static const struct {
         void (*make)(gen *g, block *b);
         int weight;
-    } kinds[] = {{assign_new, 44}, {assign_old, 12}, {store, 18},  {branch, 7},  {loop, 9},
-                 {static_loop, 3}, {while_loop, 5},  {unpack, 8}, {atomic, 5}, {pointer_variable, 5}};
+    } kinds[] = {{assign_new, 44}, {assign_old, 12},   {store, 18},          {branch, 7},
+                 {loop, 9},        {static_loop, 3},   {while_loop, 5},      {unpack, 8},
+                 {atomic, 5},      {atomic_result, 4}, {pointer_variable, 5}};
     enum { COUNT = sizeof kinds / sizeof *kinds };
     for (int made = 0; made < count && g->budget > 0 && g->p->num_vars + 24 < MAX_VARS; made++) {
-        int i = 0, at = (int)rng_below(&g->r, 116);
+        int i = 0, at = (int)rng_below(&g->r, 120);
         while (i < COUNT - 1 && at >= kinds[i].weight)
             at -= kinds[i++].weight;
-        bool nests = kinds[i].make == branch || kinds[i].make == loop || kinds[i].make == static_loop || kinds[i].make == while_loop;
+        bool nests = kinds[i].make == branch || kinds[i].make == loop ||
+                     kinds[i].make == static_loop || kinds[i].make == while_loop;
         if (nests && g->loops >= 2)
             i = 0;
         kinds[i].make(g, b);
@@ -485,7 +515,8 @@ static void number_programs(gen *g) {
     node *n = new_node(p, N_PID, scalar_type(T_I32));
     n->axis = 0;
     if (p->grid[1] > 1) {
-        node *y = new_node(p, N_PID, scalar_type(T_I32)), *width = new_node(p, N_NPROGS, scalar_type(T_I32));
+        node *y = new_node(p, N_PID, scalar_type(T_I32)),
+             *width = new_node(p, N_NPROGS, scalar_type(T_I32));
         y->axis = 1;
         width->axis = 0;
         n = new_binary(p, O_ADD, n, new_binary(p, O_MUL, y, width));
@@ -529,7 +560,8 @@ static void store_results(gen *g) {
 static void store_function(gen *g) {
     static const elem fit[] = {T_F32, T_F32, T_F64, T_F16, T_BF16};
     program *p = g->p;
-    type t = with_elem(gen_shape(g), fit[rng_below(&g->r, 5)]), wide = with_elem(t, t.elem == T_F64 ? T_F64 : T_F32);
+    type t = with_elem(gen_shape(g), fit[rng_below(&g->r, 5)]),
+         wide = with_elem(t, t.elem == T_F64 ? T_F64 : T_F32);
     op o = (op)rng_range(&g->r, O_EXP, O_SIGMOID);
     bool positive = o == O_LOG || o == O_LOG2 || o == O_SQRT || o == O_RSQRT;
     int b = gen_buffer(g, t.elem, BUF_APPROX, numel(t));
@@ -592,7 +624,8 @@ static node *tamed(program *p, node *n) {
 }
 
 static bool is_tamed(const node *n) {
-    return n->kind == N_CLAMP || n->kind == N_NUM || (n->kind == N_CAST && n->kid[0]->kind == N_CLAMP) || n->kind == N_FULL;
+    return n->kind == N_CLAMP || n->kind == N_NUM ||
+           (n->kind == N_CAST && n->kid[0]->kind == N_CLAMP) || n->kind == N_FULL;
 }
 
 static void fix_inexact(node **at, void *ctx) {
@@ -602,7 +635,8 @@ static void fix_inexact(node **at, void *ctx) {
         return;
     s->done = true;
     bool changed = false;
-    bool arithmetic = n->kind == N_BINARY || n->kind == N_REDUCE || n->kind == N_FMA || n->kind == N_FOLD;
+    bool arithmetic =
+        n->kind == N_BINARY || n->kind == N_REDUCE || n->kind == N_FMA || n->kind == N_FOLD;
     for (int i = 0; arithmetic && i < n->num_kids; i++)
         if (is_float(n->kid[i]->type.elem) && !is_tamed(n->kid[i])) {
             n->kid[i] = tamed(s->p, n->kid[i]);
@@ -631,7 +665,8 @@ static void drop_stmt(block *b, void *ctx) {
 
 static bool repair(program *p, const verdict *v) {
     search s = {.p = p, .what = v->at};
-    bool expression = v->at && v->at->type.elem != T_PTR && v->kind != V_RACE && v->kind != V_TOO_LONG;
+    bool expression =
+        v->at && v->at->type.elem != T_PTR && v->kind != V_RACE && v->kind != V_TOO_LONG;
     if (expression && v->kind != V_TYPES && v->kind != V_UNBOUND) {
         walk_nodes(p, fix_inexact, &s);
         return s.done;

@@ -72,13 +72,15 @@ static node *from_arange(gen *g, type t) {
 static node *variable(gen *g, type t, bool adapt) {
     for (int tries = 0; tries < 12 && g->num_scope; tries++) {
         // Later ones are likelier.
-        int a = (int)rng_below(&g->r, (uint32_t)g->num_scope), b = (int)rng_below(&g->r, (uint32_t)g->num_scope);
+        int a = (int)rng_below(&g->r, (uint32_t)g->num_scope),
+            b = (int)rng_below(&g->r, (uint32_t)g->num_scope);
         int id = g->scope[a > b ? a : b];
         const var_info *v = &g->p->vars[id];
         if (same_type(v->type, t) && !v->constant)
             return new_var(g->p, id);
         bool flat = t.rank && !v->type.rank; // a splat tells little of layouts
-        if (adapt && tries > 5 && v->type.elem < NUM_ELEMS && !v->constant && (!flat || percent(g, 15)))
+        if (adapt && tries > 5 && v->type.elem < NUM_ELEMS && !v->constant &&
+            (!flat || percent(g, 15)))
             return gen_adapt(g, new_var(g->p, id), t);
     }
     return NULL;
@@ -103,6 +105,7 @@ static node *load(gen *g, type t, int depth) {
     node *n = styled(g, new_node(p, N_LOAD, t)), *index = NULL;
     n->num_kids = 3;
     n->kid[0] = gen_pointer(g, b, t, false, &index, depth);
+    n->variant = percent(g, 3);
     if (percent(g, 40)) {
         n->kid[1] = gen_mask(g, b, t, index, depth);
         if (percent(g, 50))
@@ -157,9 +160,15 @@ static bool sub_shape(gen *g, type t, uint32_t n, type *out) {
 }
 
 static op some_reduction(gen *g, elem t, elem *result) {
-    op o = percent(g, 50) ? O_MAX : percent(g, 50) ? O_MIN : is_int(t) && percent(g, 50) ? O_XORSUM : O_SUM;
-    *result = o == O_XORSUM ? t : is_float(t) ? (bits_of(t) < 32 && o != O_SUM ? T_F32 : t)
-              : bits_of(t) >= 32 ? t : o == O_SUM && !is_signed(t) ? T_U32 : T_I32;
+    op o = percent(g, 50)                ? O_MAX
+           : percent(g, 50)              ? O_MIN
+           : is_int(t) && percent(g, 50) ? O_XORSUM
+                                         : O_SUM;
+    *result = o == O_XORSUM                 ? t
+              : is_float(t)                 ? (bits_of(t) < 32 && o != O_SUM ? T_F32 : t)
+              : bits_of(t) >= 32            ? t
+              : o == O_SUM && !is_signed(t) ? T_U32
+                                            : T_I32;
     return o;
 }
 
@@ -338,9 +347,11 @@ static bool operand_elems(gen *g, op o, elem t, elem *a, elem *b) {
 }
 
 static op some_operator(gen *g, elem t) {
-    static const op ints[] = {O_ADD, O_ADD, O_SUB, O_SUB, O_MUL, O_MUL, O_AND, O_OR, O_XOR, O_XOR, O_SHL,
-                              O_SHR, O_FLOORDIV, O_MOD, O_MAXIMUM, O_MINIMUM, O_UMULHI};
-    static const op floats[] = {O_ADD, O_ADD, O_ADD, O_SUB, O_SUB, O_MUL, O_MUL, O_MAXIMUM, O_MINIMUM, O_DIV, O_MOD};
+    static const op ints[] = {O_ADD,      O_ADD, O_SUB,     O_SUB,     O_MUL,   O_MUL,
+                              O_AND,      O_OR,  O_XOR,     O_XOR,     O_SHL,   O_SHR,
+                              O_FLOORDIV, O_MOD, O_MAXIMUM, O_MINIMUM, O_UMULHI};
+    static const op floats[] = {O_ADD, O_ADD,     O_ADD,     O_SUB, O_SUB, O_MUL,
+                                O_MUL, O_MAXIMUM, O_MINIMUM, O_DIV, O_MOD};
     static const op bools[] = {O_AND, O_OR, O_XOR, O_ADD, O_MUL};
     if (t == T_I1)
         return bools[rng_below(&g->r, 5)];
@@ -350,7 +361,9 @@ static op some_operator(gen *g, elem t) {
 static node *second_operand(gen *g, op o, type b, int depth) {
     program *p = g->p;
     if (o == O_DIV || (o == O_MOD && is_float(b.elem)))
-        return styled(g, new_full(p, b, is_float(b.elem) ? ldexp(1, rng_range(&g->r, -2, 4)) : 1 << rng_below(&g->r, 5)));
+        return styled(g, new_full(p, b,
+                                  is_float(b.elem) ? ldexp(1, rng_range(&g->r, -2, 4))
+                                                   : 1 << rng_below(&g->r, 5)));
     node *n = gen_expr(g, b, depth - 1);
     if (is_divisor(o))
         return new_binary(p, O_OR, n, new_int(p, 1));
@@ -387,7 +400,10 @@ static node *binary(gen *g, type t, int depth) {
     }
     x = x && same_shape(x->type, ta) ? x : gen_expr(g, with_elem(ta, a), depth - 1);
     y = second_operand(g, o, with_elem(tb, b), depth);
-    return styled(g, new_binary(g->p, o, x, y));
+    node *n = styled(g, new_binary(g->p, o, x, y));
+    if (n)
+        n->variant = (o == O_MAXIMUM || o == O_MINIMUM) && is_float(t.elem) && percent(g, 20);
+    return n;
 }
 
 static node *comparison(gen *g, type t, int depth) {
@@ -408,7 +424,9 @@ static node *comparison(gen *g, type t, int depth) {
 static node *unary(gen *g, type t, int depth) {
     static const op floats[] = {O_NEG, O_ABS, O_FLOOR, O_CEIL};
     static const op ints[] = {O_NEG, O_INVERT, O_ABS};
-    op o = t.elem == T_I1 ? O_INVERT : is_float(t.elem) ? floats[rng_below(&g->r, is_fp8(t.elem) ? 2 : 4)] : ints[rng_below(&g->r, 3)];
+    op o = t.elem == T_I1     ? O_INVERT
+           : is_float(t.elem) ? floats[rng_below(&g->r, is_fp8(t.elem) ? 2 : 4)]
+                              : ints[rng_below(&g->r, 3)];
     return styled(g, new_unary(g->p, o, gen_expr(g, t, depth - 1)));
 }
 
@@ -449,7 +467,10 @@ static node *three_floats(gen *g, type t, int depth) {
     node *x = gen_expr(g, t, depth - 1);
     if (clamp) {
         double low = rng_range(&g->r, -8, 4);
-        return with_kids(g, N_CLAMP, t, x, styled(g, new_full(g->p, t, low)), styled(g, new_full(g->p, t, low + 4)));
+        node *n = with_kids(g, N_CLAMP, t, x, styled(g, new_full(g->p, t, low)),
+                            styled(g, new_full(g->p, t, low + 4)));
+        n->variant = percent(g, 20);
+        return n;
     }
     return with_kids(g, N_FMA, t, x, gen_expr(g, t, 0), gen_expr(g, t, 0));
 }
@@ -459,10 +480,16 @@ static node *cast(gen *g, type t, int depth) {
     if (percent(g, 12))
         for (int e = 0; e < NUM_ELEMS; e++)
             if (bits_of((elem)e) == bits_of(t.elem) && (elem)e != t.elem && percent(g, 50)) {
-                node *n = with_kids(g, N_BITCAST, t, gen_expr(g, with_elem(t, (elem)e), depth - 1), NULL, NULL);
+                node *n = with_kids(g, N_BITCAST, t, gen_expr(g, with_elem(t, (elem)e), depth - 1),
+                                    NULL, NULL);
                 return n;
             }
-    return from == t.elem ? NULL : styled(g, new_cast(g->p, gen_expr(g, with_elem(t, from), depth - 1), t.elem));
+    if (from == t.elem)
+        return NULL;
+    node *n = styled(g, new_cast(g->p, gen_expr(g, with_elem(t, from), depth - 1), t.elem));
+    n->variant =
+        is_float(from) && is_float(t.elem) && bits_of(t.elem) < bits_of(from) && percent(g, 15);
+    return n;
 }
 
 // --- reductions
@@ -503,8 +530,11 @@ static bool some_named(gen *g, elem t, reduction *out) {
         op o = ops[rng_below(&g->r, 8)];
         elem from = percent(g, 40) ? t : gen_elem(g);
         bool index = o == O_ARGMAX || o == O_ARGMIN, bits = o == O_XORSUM || o == O_REDUCEOR;
-        elem result = index || bits ? from : is_float(from) ? (o == O_SUM || bits_of(from) >= 32 ? from : T_F32)
-                      : bits_of(from) >= 32 ? from : o == O_SUM && !is_signed(from) ? T_U32 : T_I32;
+        elem result = index || bits         ? from
+                      : is_float(from)      ? (o == O_SUM || bits_of(from) >= 32 ? from : T_F32)
+                      : bits_of(from) >= 32 ? from
+                      : o == O_SUM && !is_signed(from) ? T_U32
+                                                       : T_I32;
         if (index)
             result = T_I32;
         if (result == t && (!bits || is_int(from))) {
@@ -536,7 +566,8 @@ static node *reduce(gen *g, type t, int depth) {
     bool index = red.op == O_ARGMAX || red.op == O_ARGMIN;
     if (!reduced_operand(g, t, !index, &wide, &axis, &keep))
         return NULL;
-    node *n = with_kids(g, N_REDUCE, t, gen_expr(g, with_elem(wide, red.from), depth - 1), NULL, NULL);
+    node *n =
+        with_kids(g, N_REDUCE, t, gen_expr(g, with_elem(wide, red.from), depth - 1), NULL, NULL);
     n->op = (uint8_t)red.op;
     n->axis = (int8_t)axis;
     n->keep_dims = keep;
@@ -625,10 +656,10 @@ typedef struct production {
 } production;
 
 static const production productions[] = {
-    {binary, 22}, {comparison, 16}, {unary, 5},  {where, 9},     {choose, 2}, {three_floats, 2},
-    {cast, 9},    {expand, 12},     {squeeze, 3}, {reshape, 8},  {permute, 9}, {broadcast, 6},
-    {reduce, 14}, {fold, 5},        {call, 4},   {load, 10},     {any_variable, 3},
-    {join, 8},    {flip, 5},
+    {binary, 22},      {comparison, 16},  {unary, 5},   {where, 9},   {choose, 2},
+    {three_floats, 2}, {cast, 9},         {expand, 12}, {squeeze, 3}, {reshape, 8},
+    {permute, 9},      {broadcast, 6},    {reduce, 14}, {fold, 5},    {call, 4},
+    {load, 10},        {any_variable, 3}, {join, 8},    {flip, 5},
 };
 
 node *gen_expr(gen *g, type t, int depth) {

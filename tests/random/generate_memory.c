@@ -1,5 +1,6 @@
-// Buffers, and the pointers into them: straight, strided, transposed, reversed, gathered, scattered;
-// as one index or as a chain of offsets. Each program of a grid stays in its slice of what is written.
+// Buffers, and the pointers into them: straight, strided, transposed, reversed, gathered,
+// scattered; as one index or as a chain of offsets. Each program of a grid stays in its slice of
+// what is written.
 #include "gen.h"
 
 #include <string.h>
@@ -60,7 +61,8 @@ static node *along(gen *g, type t, int d) {
         }
         type wider = n->type;
         int axis = at ? wider.rank : i;
-        memmove(&wider.dim[axis + 1], &wider.dim[axis], (size_t)(wider.rank - axis) * sizeof wider.dim[0]);
+        memmove(&wider.dim[axis + 1], &wider.dim[axis],
+                (size_t)(wider.rank - axis) * sizeof wider.dim[0]);
         wider.dim[axis] = 1;
         wider.rank++;
         node *e = styled(g, new_node(g->p, N_EXPAND, wider));
@@ -108,7 +110,8 @@ static void strided_terms(gen *g, type t, uint32_t room, bool plain, terms *out)
 static node *sum_of(gen *g, const terms *t) {
     node *n = t->at[t->count - 1];
     for (int i = t->count - 2; i >= 0; i--)
-        n = styled(g, percent(g, 50) ? new_binary(g->p, O_ADD, n, t->at[i]) : new_binary(g->p, O_ADD, t->at[i], n));
+        n = styled(g, percent(g, 50) ? new_binary(g->p, O_ADD, n, t->at[i])
+                                     : new_binary(g->p, O_ADD, t->at[i], n));
     return n;
 }
 

@@ -1,6 +1,7 @@
-// Random programs against the compiler. Each seed is a program; each is run in several ways on a device
-// and compared with an evaluator of its own. Worker processes take seeds; what fails, crashes or does
-// not end is reduced and printed with its launch and the first difference. See docs/testing.md.
+// Random programs against the compiler. Each seed is a program; each is run in several ways on a
+// device and compared with an evaluator of its own. Worker processes take seeds; what fails,
+// crashes or does not end is reduced and printed with its launch and the first difference. See
+// docs/testing.md.
 #include "coverage.h"
 #include "generate.h"
 #include "reduce.h"
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_JOBS = 64, MAX_FAILURES = 64, SEED_SECONDS = 120, SKIPPED = 77 };
+enum { MAX_JOBS = 64, MAX_FAILURES = 64, SEED_SECONDS = 120, SKIPPED = 77, AGAIN = 9 };
 
 typedef struct options {
     uint64_t first, count;
@@ -66,7 +67,9 @@ static void evaluate_expected(const program *p, sabotage broken, memory *want) {
     evaluate(p, want, broken);
 }
 
-static void run_seed(shared *sh, struct worker *w, runner *r, const options *o, uint64_t seed) {
+/// False if the device may be unusable now.
+static bool run_seed(shared *sh, struct worker *w, runner *r, const options *o, uint64_t seed) {
+    bool usable = true;
     program *p = generate(seed);
     memory want;
     evaluate_expected(p, o->broken, &want);
@@ -79,6 +82,7 @@ static void run_seed(shared *sh, struct worker *w, runner *r, const options *o, 
         add(&sh->runs);
         if (out != RUN_OK) {
             record(sh, seed, &variants[i], out, why);
+            usable = out != RUN_LAUNCH;
             break;
         }
     }
@@ -87,6 +91,7 @@ static void run_seed(shared *sh, struct worker *w, runner *r, const options *o, 
         coverage_add(&sh->coverage, p);
     memory_free(&want);
     program_destroy(p);
+    return usable;
 }
 
 static void work(shared *sh, int index, const options *o, double end) {
@@ -97,14 +102,16 @@ static void work(shared *sh, int index, const options *o, double end) {
         printf("FAILED %s\n", message);
         _exit(1);
     }
-    while ((!o->seconds || now() < end) && !(o->self_test && sh->failed)) {
+    while ((!o->seconds || now() < end) && sh->failed < (o->self_test ? 1 : MAX_FAILURES)) {
         uint64_t i = add(&sh->next);
         if (i >= o->count)
             break;
         w->seed = o->first + i;
         w->since = now();
-        run_seed(sh, w, &r, o, w->seed);
+        bool usable = run_seed(sh, w, &r, o, w->seed);
         w->since = 0;
+        if (!usable) // a new process gets a new context
+            _exit(AGAIN);
     }
     runner_close(&r);
     _exit(0);
@@ -121,12 +128,16 @@ static pid_t start_worker(shared *sh, int index, const options *o, double end) {
 /// A worker that died took its seed with it.
 static bool bury(shared *sh, int index, int status) {
     struct worker *w = &sh->workers[index];
-    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || !w->since))
-        return WEXITSTATUS(status) == 0;
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == AGAIN))
+        return true;
+    if (!w->since) // not by a seed: it could not begin
+        return false;
     char why[64];
     bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     snprintf(why, sizeof why, killed ? "more than %d s" : "signal %d",
-             killed ? SEED_SECONDS : WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+             killed                ? SEED_SECONDS
+             : WIFSIGNALED(status) ? WTERMSIG(status)
+                                   : 0);
     record(sh, w->seed, &w->variant, killed ? RUN_TIMEOUT : RUN_CRASH, why);
     add(&sh->programs);
     w->since = 0;
@@ -185,7 +196,8 @@ static void print_text(const program *p) {
 static void print_failure(const char *device, const failure *f, const program *p) {
     text t = {0};
     describe_variant(&f->variant, &t);
-    printf("FAILED seed %" PRIu64 " on %s: %s (%s)\n%s\n", f->seed, device, outcome_texts[f->kind], t.data, f->message);
+    printf("FAILED seed %" PRIu64 " on %s: %s (%s)\n%s\n", f->seed, device, outcome_texts[f->kind],
+           t.data, f->message);
     free(t.data);
     if (p)
         print_text(p);
@@ -241,7 +253,8 @@ static shared *new_shared(void) {
 static int run_seeds(const options *o) {
     shared *sh = new_shared();
     double begin = now();
-    printf("seeds %" PRIu64 "..%" PRIu64 " on %s, %d processes\n", o->first, o->first + o->count - 1, o->device, o->jobs);
+    printf("seeds %" PRIu64 "..%" PRIu64 " on %s, %d processes\n", o->first,
+           o->first + o->count - 1, o->device, o->jobs);
     bool ok = run_all(sh, o);
     for (uint64_t i = 0; i < sh->failed && i < MAX_FAILURES; i++) {
         options once = *o;
@@ -251,15 +264,16 @@ static int run_seeds(const options *o) {
     }
     if (o->coverage)
         coverage_print(&sh->coverage);
-    printf("%" PRIu64 " programs, %" PRIu64 " runs, %" PRIu64 " failed, %.0f s\n", sh->programs, sh->runs, sh->failed,
-           now() - begin);
+    printf("%" PRIu64 " programs, %" PRIu64 " runs, %" PRIu64 " failed, %.0f s\n", sh->programs,
+           sh->runs, sh->failed, now() - begin);
     return !ok || sh->failed || !sh->programs;
 }
 
 /// With one rule of the evaluator broken, a difference must be found soon and be reduced to little.
 static int self_test(options o) {
-    static const char *const rules[] = {"", "long sums lose an element", "signed shifts bring in zeros",
-                                        "square transposes do nothing", "masked loads ignore `other`"};
+    static const char *const rules[] = {
+        "", "long sums lose an element", "signed shifts bring in zeros",
+        "square transposes do nothing", "masked loads ignore `other`"};
     int missed = 0;
     for (o.broken = SABOTAGE_SUM; o.broken <= SABOTAGE_MASK; o.broken++) {
         shared *sh = new_shared();
@@ -269,8 +283,8 @@ static int self_test(options o) {
             lines = report(&sh->failures[0], &o);
         bool good = sh->failed && lines <= 16;
         missed += !good;
-        printf("%s: %s: noticed after %" PRIu64 " programs and reduced to %d lines\n\n", good ? "ok" : "FAILED",
-               rules[o.broken], sh->programs, lines);
+        printf("%s: %s: noticed after %" PRIu64 " programs and reduced to %d lines\n\n",
+               good ? "ok" : "FAILED", rules[o.broken], sh->programs, lines);
         munmap(sh, sizeof *sh);
     }
     return missed != 0;
@@ -284,7 +298,8 @@ static int reduce_one(const options *o) {
     int failed = 0;
     for (int i = 0; i < n && !failed; i++) {
         failure f = {.seed = o->first, .variant = variants[i]};
-        f.kind = run_guarded(NULL, o->device, p, &variants[i], o->broken, f.message, sizeof f.message);
+        f.kind =
+            run_guarded(NULL, o->device, p, &variants[i], o->broken, f.message, sizeof f.message);
         if (f.kind != RUN_OK) {
             failed = 1;
             report(&f, o);
@@ -355,7 +370,12 @@ static bool read_option(options *o, const char *arg, const char *v) {
 }
 
 int main(int argc, char **argv) {
-    options o = {.first = 1, .count = 500, .device = "cpu", .jobs = 2, .reduce_seconds = 60, .reduce_most = 5};
+    options o = {.first = 1,
+                 .count = 500,
+                 .device = "cpu",
+                 .jobs = 2,
+                 .reduce_seconds = 60,
+                 .reduce_most = 5};
     for (int i = 1; i < argc; i++) {
         if (read_flag(&o, argv[i]))
             continue;

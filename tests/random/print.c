@@ -143,7 +143,9 @@ static void put_load(const program *p, text *t, const node *n) {
         text_put(t, ", other=");
         put_node(p, t, n->kid[2]);
     }
-    text_put(t, ")");
+    if (n->style & 16 && n->style & 32)
+        text_put(t, ", cache_modifier=\".%s\"", n->style & 64 ? "cg" : "ca");
+    text_put(t, n->variant ? ", volatile=True)" : ")");
 }
 
 // --- shapes
@@ -187,8 +189,11 @@ static void put_permute(const program *p, text *t, const node *n) {
 }
 
 static void put_joined(const program *p, text *t, const node *n) {
-    static const char *const names[NUM_NODE_KINDS] = {
-        [N_JOIN] = "join", [N_INTERLEAVE] = "interleave", [N_CAT] = "cat", [N_FLIP] = "flip", [N_SPLIT] = "split"};
+    static const char *const names[NUM_NODE_KINDS] = {[N_JOIN] = "join",
+                                                      [N_INTERLEAVE] = "interleave",
+                                                      [N_CAT] = "cat",
+                                                      [N_FLIP] = "flip",
+                                                      [N_SPLIT] = "split"};
     bool method = as_method(n), last = n->kind == N_FLIP && n->axis == n->type.rank - 1;
     open_call(p, t, n, names[n->kind], method);
     if (n->kind == N_CAT || (n->kind == N_FLIP && !(last && n->style & 8))) {
@@ -203,28 +208,34 @@ static void put_joined(const program *p, text *t, const node *n) {
 static void put_binary(const program *p, text *t, const node *n) {
     if (n->op == O_MAXIMUM || n->op == O_MINIMUM || n->op == O_UMULHI) {
         open_call(p, t, n, op_texts[n->op], false);
-        text_put(t, ")");
+        text_put(t, n->variant ? ", propagate_nan=tl.PropagateNan.ALL)" : ")");
         return;
     }
     bool logic = n->kid[0]->type.elem == T_I1 && n->kid[1]->type.elem == T_I1 && n->style & 8;
     logic &= !is_weak(p, n->kid[0]) && !is_weak(p, n->kid[1]);
     text_put(t, "(");
     put_node(p, t, n->kid[0]);
-    text_put(t, " %s ", logic && n->op == O_AND ? "and" : logic && n->op == O_OR ? "or" : op_texts[n->op]);
+    text_put(t, " %s ",
+             logic && n->op == O_AND  ? "and"
+             : logic && n->op == O_OR ? "or"
+                                      : op_texts[n->op]);
     put_node(p, t, n->kid[1]);
     text_put(t, ")");
 }
 
 static void put_unary(const program *p, text *t, const node *n) {
     bool prefix = n->op == O_NEG || n->op == O_INVERT;
-    const char *name = n->op == O_INVERT && n->type.elem == T_I1 && n->style & 8 ? "not " : op_texts[n->op];
+    const char *name =
+        n->op == O_INVERT && n->type.elem == T_I1 && n->style & 8 ? "not " : op_texts[n->op];
     text_put(t, prefix ? "(%s" : "%s(", name);
     put_node(p, t, n->kid[0]);
     text_put(t, ")");
 }
 
 static void put_cast(const program *p, text *t, const node *n) {
-    const char *bits = n->kind == N_BITCAST ? ", bitcast=True" : "";
+    const char *bits = n->kind == N_BITCAST ? ", bitcast=True"
+                       : n->variant         ? ", fp_downcast_rounding=\"rtz\""
+                                            : "";
     if (as_method(n)) {
         put_node(p, t, n->kid[0]);
         text_put(t, ".to(%s%s)", dtype_text(n, n->type.elem), bits);
@@ -233,6 +244,20 @@ static void put_cast(const program *p, text *t, const node *n) {
         put_node(p, t, n->kid[0]);
         text_put(t, ", %s%s)", dtype_text(n, n->type.elem), bits);
     }
+}
+
+static const char *atomic_name(op o);
+
+static void put_atomic(const program *p, text *t, const node *n) {
+    text_put(t, "tl.%s(", atomic_name(n->op));
+    put_node(p, t, n->kid[0]);
+    text_put(t, ", ");
+    put_node(p, t, n->kid[1]);
+    if (n->kid[2]) {
+        text_put(t, ", mask=");
+        put_node(p, t, n->kid[2]);
+    }
+    text_put(t, ")");
 }
 
 static void put_helper_call(const program *p, text *t, const node *n) {
@@ -259,7 +284,8 @@ static void put_math(const program *p, text *t, const node *n) {
 
 static void put_full(const program *p, text *t, const node *n) {
     const node *x = n->kid[0];
-    bool zero = x->kind == N_NUM && !x->id && x->i == 0 && x->f == 0 && !signbit(x->f) && n->type.rank;
+    bool zero =
+        x->kind == N_NUM && !x->id && x->i == 0 && x->f == 0 && !signbit(x->f) && n->type.rank;
     text_put(t, zero && n->style & 8 ? "%szeros(" : "%sfull(", tl(n));
     put_shape_of(t, n);
     if (!(zero && n->style & 8)) {
@@ -328,7 +354,8 @@ static void put_node(const program *p, text *t, const node *n) {
         put_choose(p, t, n);
         break;
     case N_CLAMP:
-        put_named(p, t, n, "clamp");
+        open_call(p, t, n, "clamp", false);
+        text_put(t, n->variant ? ", propagate_nan=tl.PropagateNan.ALL)" : ")");
         break;
     case N_FMA:
         put_named(p, t, n, "fma");
@@ -379,6 +406,9 @@ static void put_node(const program *p, text *t, const node *n) {
         put_node(p, t, n->kid[n->style & 8 ? 0 : 1]);
         text_put(t, ")");
         break;
+    case N_ATOMIC:
+        put_atomic(p, t, n);
+        break;
     case N_CALL:
         put_helper_call(p, t, n);
         break;
@@ -418,6 +448,8 @@ static const char *atomic_name(op o) {
         return "atomic_and";
     case O_OR:
         return "atomic_or";
+    case O_XCHG:
+        return "atomic_xchg";
     default:
         return "atomic_xor";
     }
@@ -453,8 +485,9 @@ static void put_condition(const program *p, text *t, const stmt *s, int indent, 
 /// v = v + x as v += x.
 static bool put_augmented(const program *p, text *t, const stmt *s) {
     const node *n = s->e[0];
-    bool fits = s->kind == S_ASSIGN && n->kind == N_BINARY && n->style & 16 && n->kid[0]->kind == N_VAR &&
-                n->kid[0]->id == s->target[0] && n->op >= O_ADD && n->op <= O_SHR;
+    bool fits = s->kind == S_ASSIGN && n->kind == N_BINARY && n->style & 16 &&
+                n->kid[0]->kind == N_VAR && n->kid[0]->id == s->target[0] && n->op >= O_ADD &&
+                n->op <= O_SHR;
     if (!fits)
         return false;
     put_var(p, t, s->target[0]);
@@ -547,7 +580,8 @@ void print_program(const program *p, text *t) {
     text_put(t, "def k(");
     const char *comma = "";
     for (int i = 0; i < p->num_buffers; i++, comma = ", ")
-        text_put(t, "%sb%d: *%s%s", comma, i, p->buffers[i].is_const ? "const " : "", elems[p->buffers[i].elem].name);
+        text_put(t, "%sb%d: *%s%s", comma, i, p->buffers[i].is_const ? "const " : "",
+                 elems[p->buffers[i].elem].name);
     for (int i = 0; i < p->num_vars; i++)
         if (p->vars[i].role == ROLE_PARAM)
             text_put(t, "%sn%d: %s", comma, i, elems[p->vars[i].type.elem].name), comma = ", ";

@@ -1,6 +1,7 @@
-// The shrinker. An edit is tried on a copy and kept if the copy is fit, is smaller, and fails as the
-// original did: the same kind of outcome, and for errors the same kind of message. Edits go from coarse
-// to fine: statements, blocks in place of what holds them, expressions, extents, the launch.
+// The shrinker. An edit is tried on a copy and kept if the copy is fit, is smaller, and fails as
+// the original did: the same kind of outcome, and for errors the same kind of message. Edits go
+// from coarse to fine: statements, blocks in place of what holds them, expressions, extents, the
+// launch.
 #include "reduce.h"
 
 #include <ctype.h>
@@ -17,8 +18,8 @@ enum { CHILD_SECONDS = 30 };
 
 // --- trying
 
-static void child(runner *warm, const char *device, const program *p, const memory *want, const variant *v,
-                  char *why, size_t size) {
+static void child(runner *warm, const char *device, const program *p, const memory *want,
+                  const variant *v, char *why, size_t size) {
     runner own = {0};
     if (!freopen("/dev/null", "w", stderr))
         _exit(RUN_OK);
@@ -28,8 +29,8 @@ static void child(runner *warm, const char *device, const program *p, const memo
     _exit((int)run_program(warm ? warm : &own, p, want, v, why, size));
 }
 
-outcome run_guarded(runner *warm, const char *device, const program *p, const variant *v, sabotage broken,
-                    char *why, size_t size) {
+outcome run_guarded(runner *warm, const char *device, const program *p, const variant *v,
+                    sabotage broken, char *why, size_t size) {
     memory want;
     memory_fill(p, &want);
     bool fit = evaluate(p, &want, SABOTAGE_NONE).kind == V_FIT;
@@ -46,7 +47,7 @@ outcome run_guarded(runner *warm, const char *device, const program *p, const va
     if (pid > 0) {
         int status;
         waitpid(pid, &status, 0);
-        out = WIFEXITED(status) ? (outcome)WEXITSTATUS(status)
+        out = WIFEXITED(status)             ? (outcome)WEXITSTATUS(status)
               : WTERMSIG(status) == SIGALRM ? RUN_TIMEOUT
                                             : RUN_CRASH;
         if (out > RUN_TIMEOUT)
@@ -95,7 +96,8 @@ static bool same_message(outcome kind, const char *a, const char *b) {
 /// Keeps the copy if it still fails; destroys it if not.
 static bool try_copy(reducer *r, program *copy) {
     char why[sizeof r->f->message];
-    outcome o = run_guarded(r->warm.open[0] ? &r->warm : NULL, r->device, copy, &r->f->variant, r->broken, why, sizeof why);
+    outcome o = run_guarded(r->warm.open[0] ? &r->warm : NULL, r->device, copy, &r->f->variant,
+                            r->broken, why, sizeof why);
     if (o != r->f->kind || !same_message(o, why, r->f->message)) {
         program_destroy(copy);
         return false;
@@ -147,7 +149,8 @@ static void drop_statements(reducer *r) {
             }
 }
 
-/// Puts what a statement holds in its place: the body of a loop (its variable assigned before), of an if.
+/// Puts what a statement holds in its place: the body of a loop (its variable assigned before), of
+/// an if.
 static bool unwrap(program *p, block *b, int at, bool other) {
     stmt *s = b->at[at];
     block inner = other ? s->other : s->body, out = {0};
@@ -208,14 +211,15 @@ static int size_of(const node *n) {
     return size;
 }
 
-/// The k-th way to make an expression smaller; false if there is none. 0, 1: a constant; then what it
-/// is made of; then the optional parts of a load.
+/// The k-th way to make an expression smaller; false if there is none. 0, 1: a constant; then what
+/// it is made of; then the optional parts of a load.
 static bool shrink_node(program *p, node **at, int k, bool *done) {
     node *n = *at;
     *done = k >= 2 + MAX_KIDS + 2;
     if (k < 2) {
         bool literal = n->kind == N_NUM, constant = n->kind == N_FULL && n->kid[0]->kind == N_NUM;
-        if (n->type.elem >= NUM_ELEMS || literal || constant || (n->kind == N_VAR && p->vars[n->id].constant))
+        if (n->type.elem >= NUM_ELEMS || literal || constant ||
+            (n->kind == N_VAR && p->vars[n->id].constant))
             return false;
         *at = new_full(p, n->type, k);
         return true;
@@ -321,7 +325,8 @@ static void simplify_launch(reducer *r) {
             after = copy->grid[k] = 1;
             copy->num_programs = copy->grid[0] * copy->grid[1] * copy->grid[2];
         } else {
-            uint8_t *field[] = {&copy->buffers[b].shift, (uint8_t *)&copy->buffers[b].is_const, &copy->buffers[b].fill};
+            uint8_t *field[] = {&copy->buffers[b].shift, (uint8_t *)&copy->buffers[b].is_const,
+                                &copy->buffers[b].fill};
             before = *field[k % 3];
             after = *field[k % 3] = 0;
         }
@@ -353,8 +358,8 @@ static void renumber_node(node **n, void *ctx) {
         (*n)->id = 0; // a constexpr parameter becomes its value
 }
 
-/// Buffers and parameters that the text does not name any more. Contents change with a buffer's number,
-/// so this is a candidate like any other.
+/// Buffers and parameters that the text does not name any more. Contents change with a buffer's
+/// number, so this is a candidate like any other.
 static void drop_unused(reducer *r) {
     program *copy = program_clone(r->best);
     bool used[MAX_BUFFERS] = {0};
@@ -382,8 +387,13 @@ static void drop_unused(reducer *r) {
         program_destroy(copy);
 }
 
-program *reduce_failure(const program *p, failure *f, const char *device, sabotage broken, double seconds) {
-    reducer r = {.best = program_clone(p), .f = f, .device = device, .broken = broken, .end = now() + seconds};
+program *reduce_failure(const program *p, failure *f, const char *device, sabotage broken,
+                        double seconds) {
+    reducer r = {.best = program_clone(p),
+                 .f = f,
+                 .device = device,
+                 .broken = broken,
+                 .end = now() + seconds};
     char message[200];
     if (strncmp(device, "cpu", 3) == 0)
         runner_open(&r.warm, device, message, sizeof message);

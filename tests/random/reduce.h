@@ -11,12 +11,14 @@ typedef struct failure {
     char message[400];
 } failure;
 
-/// Runs p in one variant in a child process of its own, so that a crash or a hang is a result. V_FIT is
-/// asked for first: what is not fit to be compared is RUN_OK.
-outcome run_guarded(runner *warm, const char *device, const program *p, const variant *v, sabotage broken,
-                    char *why, size_t size);
+/// Runs p in one variant in a child process of its own, so that a crash or a hang is a result.
+/// V_FIT is asked for first: what is not fit to be compared is RUN_OK.
+outcome run_guarded(runner *warm, const char *device, const program *p, const variant *v,
+                    sabotage broken, char *why, size_t size);
 
-/// The smallest program found within so many seconds; the caller destroys it. f->message becomes its.
-program *reduce_failure(const program *p, failure *f, const char *device, sabotage broken, double seconds);
+/// The smallest program found within so many seconds; the caller destroys it. f->message becomes
+/// its.
+program *reduce_failure(const program *p, failure *f, const char *device, sabotage broken,
+                        double seconds);
 
 #endif

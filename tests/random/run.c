@@ -1,5 +1,5 @@
-// See run.h. Every buffer lies between guard zones, and all of it is compared: bit by bit, except that
-// a NaN equals any NaN and the results of functions have a tolerance.
+// See run.h. Every buffer lies between guard zones, and all of it is compared: bit by bit, except
+// that a NaN equals any NaN and the results of functions have a tolerance.
 #include "run.h"
 #include "rng.h"
 
@@ -51,7 +51,8 @@ void runner_close(runner *r) {
 }
 
 /// Which optimizations can be left out. Layout assignment is none.
-static const char *const skips[] = {"fold", "cleanup", "cleanup2", "cleanup,cleanup2", "fold,cleanup,cleanup2"};
+static const char *const skips[] = {"fold", "cleanup", "cleanup2", "cleanup,cleanup2",
+                                    "fold,cleanup,cleanup2"};
 enum { NUM_SKIPS = sizeof skips / sizeof *skips };
 
 static int all_variants(bool is_cuda, variant *out) {
@@ -90,7 +91,8 @@ int choose_variants(const program *p, bool is_cuda, bool full, variant *out) {
         out[n++] = (variant){4, ORDER_FORWARD, ""};
         out[n++] = (variant){rng_percent(&r, 50) ? 1 : 8, ORDER_REVERSE, ""};
         bool all = rng_percent(&r, 50);
-        out[n++] = (variant){1u << rng_below(&r, all ? 6 : 4), ORDER_RANDOM, all ? "" : skips[rng_below(&r, NUM_SKIPS)]};
+        out[n++] = (variant){1u << rng_below(&r, all ? 6 : 4), ORDER_RANDOM,
+                             all ? "" : skips[rng_below(&r, NUM_SKIPS)]};
     }
     for (int i = 0; i < n; i++)
         out[i].num_warps = out[i].num_warps < least ? least : out[i].num_warps;
@@ -148,7 +150,8 @@ static void put_cell(elem t, cell v, char *out, size_t size) {
 }
 
 /// The first difference, or RUN_OK.
-static outcome compare(const program *p, int b, const image *got, const memory *want, char *why, size_t size) {
+static outcome compare(const program *p, int b, const image *got, const memory *want, char *why,
+                       size_t size) {
     const buffer *buf = &p->buffers[b];
     size_t each = bytes_of(buf->elem), end = got->start + want->count[b] * each;
     for (size_t i = 0; i < got->size; i++)
@@ -199,7 +202,8 @@ static void end_session(session *s) {
 static tile_status load_source(session *s, const program *p) {
     text source = {0};
     print_program(p, &source);
-    tile_status status = tile_module_load_string(s->dev, "random.tile", source.data, source.len, &s->module, &s->err);
+    tile_status status = tile_module_load_string(s->dev, "random.tile", source.data, source.len,
+                                                 &s->module, &s->err);
     free(source.data);
     return status ? status : tile_module_get_kernel(s->module, "k", &s->kernel, &s->err);
 }
@@ -233,7 +237,9 @@ static tile_status launch(session *s, const program *p, const variant *v) {
     }
     for (int i = 0; i < p->num_vars; i++)
         if (p->vars[i].role == ROLE_PARAM)
-            args[n++] = (tile_arg){.kind = TILE_ARG_SCALAR, .dtype = elems[p->vars[i].type.elem].name, .value.i = p->vars[i].i};
+            args[n++] = (tile_arg){.kind = TILE_ARG_SCALAR,
+                                   .dtype = elems[p->vars[i].type.elem].name,
+                                   .value.i = p->vars[i].i};
     for (int i = 0; i < p->num_consts; i++)
         args[n++] = TILE_CONSTEXPR_INT(const_names[i], p->consts[i]);
     tile_launch_options o = {.size = sizeof o, .num_warps = v->num_warps};
@@ -256,7 +262,8 @@ static outcome check(session *s, const program *p, const memory *want, char *why
     return RUN_OK;
 }
 
-outcome run_program(runner *r, const program *p, const memory *want, const variant *v, char *why, size_t size) {
+outcome run_program(runner *r, const program *p, const memory *want, const variant *v, char *why,
+                    size_t size) {
     session s = {0};
     outcome out = RUN_OK;
     *why = 0;

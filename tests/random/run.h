@@ -1,5 +1,5 @@
-// One program on a device, in several ways that must not matter: numbers of warps, the order in which
-// the cpu device runs them, optimizations left out. Uses the public API only.
+// One program on a device, in several ways that must not matter: numbers of warps, the order in
+// which the cpu device runs them, optimizations left out. Uses the public API only.
 #ifndef TILE_RANDOM_RUN_H
 #define TILE_RANDOM_RUN_H
 
@@ -49,6 +49,7 @@ int choose_variants(const program *p, bool is_cuda, bool full, variant *out);
 void describe_variant(const variant *v, text *out);
 
 /// Runs p; `want` is what evaluate left. On failure `why` says what is wrong.
-outcome run_program(runner *r, const program *p, const memory *want, const variant *v, char *why, size_t size);
+outcome run_program(runner *r, const program *p, const memory *want, const variant *v, char *why,
+                    size_t size);
 
 #endif

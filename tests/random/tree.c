@@ -162,15 +162,17 @@ node *new_cast(program *p, node *a, elem to) {
 }
 
 node *new_binary(program *p, op o, node *a, node *b) {
-    bool strong = literals_are_strong(o), wa = is_weak(p, a) && !strong, wb = is_weak(p, b) && !strong;
+    bool strong = literals_are_strong(o), wa = is_weak(p, a) && !strong,
+         wb = is_weak(p, b) && !strong;
     elem computed = promote(o, a->type.elem, wa, b->type.elem, wb);
     type shape;
     if (computed == T_NONE || (is_weak(p, a) && is_weak(p, b)) ||
         !broadcast_shapes(a->type, b->type, &shape))
         return NULL;
     elem result = result_elem(o, computed);
-    node *n = new_node(p, result == T_I1 && strong && o != O_MAXIMUM && o != O_MINIMUM ? N_COMPARE : N_BINARY,
-                       with_elem(shape, result));
+    node *n = new_node(
+        p, result == T_I1 && strong && o != O_MAXIMUM && o != O_MINIMUM ? N_COMPARE : N_BINARY,
+        with_elem(shape, result));
     n->op = (uint8_t)o;
     n->kid[0] = a;
     n->kid[1] = b;
@@ -283,7 +285,9 @@ static bool ints_only(op o) {
            o == O_UMULHI;
 }
 
-bool literals_are_strong(op o) { return (o >= O_EQ && o <= O_GE) || o == O_MAXIMUM || o == O_MINIMUM; }
+bool literals_are_strong(op o) {
+    return (o >= O_EQ && o <= O_GE) || o == O_MAXIMUM || o == O_MINIMUM;
+}
 
 elem promote(op o, elem a, bool weak_a, elem b, bool weak_b) {
     if (a >= NUM_ELEMS || b >= NUM_ELEMS || (ints_only(o) && (is_float(a) || is_float(b))))

@@ -95,6 +95,7 @@ typedef struct type {
     X(LOAD, "load")                                                                                \
     X(BASE, "pointer")                                                                             \
     X(OFFSET, "pointer + offset")                                                                  \
+    X(ATOMIC, "atomic with a result")                                                              \
     X(CALL, "helper call")                                                                         \
     X(MATH, "function of a float")
 
@@ -114,7 +115,7 @@ extern const char *const node_names[NUM_NODE_KINDS];
     X(MAXIMUM, "maximum") X(MINIMUM, "minimum") X(UMULHI, "umulhi")                                \
     X(EQ, "==") X(NE, "!=") X(LT, "<") X(LE, "<=") X(GT, ">") X(GE, ">=")                          \
     X(SUM, "sum") X(MAX, "max") X(MIN, "min") X(ARGMAX, "argmax") X(ARGMIN, "argmin")              \
-    X(XORSUM, "xor_sum") X(REDUCEOR, "reduce_or")                                                  \
+    X(XCHG, "xchg") X(XORSUM, "xor_sum") X(REDUCEOR, "reduce_or")                                  \
     X(EXP, "exp") X(EXP2, "exp2") X(LOG, "log") X(LOG2, "log2") X(SIN, "sin") X(COS, "cos")        \
     X(SQRT, "sqrt") X(RSQRT, "rsqrt") X(ERF, "erf") X(TANH, "tanh") X(SIGMOID, "sigmoid")
 
@@ -131,14 +132,16 @@ typedef struct node {
     uint8_t op;
     uint8_t style;    ///< random bits: which of several spellings print.c uses
     bool keep_dims;   ///< of a reduction
+    bool variant;     ///< CAST: toward zero; maximum, minimum, clamp: a NaN wins; LOAD: volatile
     int8_t axis;      ///< of reductions: -1 is None
     uint8_t num_kids;
     uint8_t order[MAX_RANK]; ///< of PERMUTE
-    int16_t id;       ///< variable, buffer, function; of NUM: 1 + the constexpr parameter it stands for
+    int16_t id;       ///< variable, buffer, function; of NUM: 1 + a constexpr parameter
     type type;        ///< of a literal: the type it would have by itself; it is weak
     int64_t i;        ///< an integer literal; arange's start
     double f;         ///< a float literal
-    struct node *kid[MAX_KIDS]; ///< LOAD: pointer, mask or NULL, other or NULL
+    struct node *kid[MAX_KIDS]; ///< LOAD: pointer, mask or NULL, other or NULL;
+                                ///< ATOMIC: pointer, value, mask or NULL
 } node;
 
 /// X(kind, name in the coverage table)
