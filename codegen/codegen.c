@@ -12,7 +12,7 @@
 // jump threading: it would join the branches of equal masks and with that put an access's loads
 // behind another one's stores.
 #define PASSES                                                                                     \
-    "function(early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),early-cse,simplifycfg)"
+    "function(dce,early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),early-cse,simplifycfg)"
 
 // ---------------------------------------------------------------------------- architectures
 

@@ -250,38 +250,59 @@ static void emit_splat(emitter *e, const ir_op *op) {
     set_all_regs(e, op->results[0], e->tgt->splat(e, emit_regs(e, op->operands[0])[0]));
 }
 
-static void emit_arange(emitter *e, const ir_op *op) {
-    const ir_value *r = op->results[0];
-    const layout *l = r->layout;
+/// Element `reg` of each thread, from the thread's part of the index.
+static LLVMValueRef arange_register(emitter *e, const ir_op *op, LLVMValueRef index, uint32_t reg) {
+    const layout *l = op->results[0]->layout;
     int64_t start = ir_get_int(op, ATTR_START, 0);
-    uint32_t of_threads = 0;
     bool fits = start >= 0 && start + (1ll << l->index_bits) <= INT32_MAX;
+    uint32_t part = layout_apply(l, (layout_place){.reg = reg}), of_threads = 0;
     for (unsigned i = l->reg_bits; i < layout_place_bits(l); i++)
         of_threads |= l->basis[i];
-    LLVMValueRef index = emit_thread_index(e, l);
+    uint32_t add = (uint32_t)start, flip = part;
+    if (!(part & of_threads)) { // the bits are disjoint: an addition, which addresses absorb
+        add += part;
+        flip = 0;
+    }
+    LLVMValueRef v = index;
+    if (flip)
+        v = LLVMBuildXor(e->b, v, emit_lane_const_i32(e, flip), "");
+    if (add) {
+        v = LLVMBuildAdd(e->b, v, emit_lane_const_i32(e, add), "");
+        if (fits && LLVMIsAInstruction(v)) { // true by construction, not the author's word
+            LLVMSetNSW(v, true);
+            LLVMSetNUW(v, true);
+        }
+    }
+    return v;
+}
+
+static void emit_arange(emitter *e, const ir_op *op) {
+    const ir_value *r = op->results[0];
+    LLVMValueRef index = emit_thread_index(e, r->layout);
     unsigned n = emit_reg_count(r);
     LLVMValueRef *regs = emit_new_regs(e, n);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t part = layout_apply(l, (layout_place){.reg = i});
-        uint32_t add = (uint32_t)start, flip = part;
-        if (!(part & of_threads)) { // the bits are disjoint: an addition, which addresses absorb
-            add += part;
-            flip = 0;
-        }
-        LLVMValueRef v = index;
-        if (flip)
-            v = LLVMBuildXor(e->b, v, emit_lane_const_i32(e, flip), "");
-        if (add) {
-            v = LLVMBuildAdd(e->b, v, emit_lane_const_i32(e, add), "");
-            if (fits && LLVMIsAInstruction(v)) { // true by construction, not the author's word
-                LLVMSetNSW(v, true);
-                LLVMSetNUW(v, true);
-            }
-        }
-        regs[i] = v;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        regs[i] = arange_register(e, op, index, i);
     emit_set_regs(e, r, regs);
 }
+
+/// `depth` bounds the work: beyond it, values are taken as they are.
+static LLVMValueRef again(emitter *e, const ir_value *v, unsigned r, unsigned depth) {
+    enum { MOST_OPERANDS = 3 };
+    const ir_op *def = v->def;
+    LLVMValueRef operands[MOST_OPERANDS];
+    if (def && def->opcode == OP_ARANGE)
+        return arange_register(e, def, emit_thread_index(e, v->layout), r);
+    if (!def || depth == 0 || !ir_is_tile(v->type) || def->num_operands > MOST_OPERANDS ||
+        !ir_has_trait(def, ELEMENTWISE) || !ir_has_trait(def, CHEAP) || def->num_results != 1 ||
+        def->opcode == OP_HINT)
+        return emit_regs(e, v)[r];
+    for (uint32_t i = 0; i < def->num_operands; i++)
+        operands[i] = again(e, def->operands[i], r, depth - 1);
+    return emit_elementwise(e, def, operands);
+}
+
+LLVMValueRef emit_again(emitter *e, const ir_value *v, unsigned r) { return again(e, v, r, 4); }
 
 static void emit_program_id(emitter *e, const ir_op *op) {
     unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);

@@ -41,6 +41,9 @@ void emit_block(emitter *e, const ir_block *b);
 LLVMValueRef *emit_regs(emitter *e, const ir_value *v);
 unsigned emit_reg_count(const ir_value *v);
 void emit_set_regs(emitter *e, const ir_value *v, LLVMValueRef *regs);
+/// Register r of v, computed here once more if that takes a few cheap ops: for code that rarely
+/// runs, so that nothing is kept for it.
+LLVMValueRef emit_again(emitter *e, const ir_value *v, unsigned r);
 /// A new array of n registers in the arena.
 LLVMValueRef *emit_new_regs(emitter *e, unsigned n);
 /// For each register of a tile with layout `to`: the register of layout `from` that holds the same
@@ -57,7 +60,7 @@ LLVMValueRef emit_elementwise(emitter *e, const ir_op *op, LLVMValueRef const *o
 /// Emits an ISOLATED combine region on lane values: `args` are its block arguments, the yielded
 /// values come back in `out`. Constants inside are splat.
 void emit_combine(emitter *e, const ir_block *region, LLVMValueRef const *args, LLVMValueRef *out);
-/// Starts a new basic block of the function and moves the builder there.
+/// Adds a basic block to the function; the builder stays where it is.
 LLVMBasicBlockRef emit_new_block(emitter *e, const char *name);
 /// A barrier of the whole program, unless the tests dropped this one.
 void emit_barrier(emitter *e);

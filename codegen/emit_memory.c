@@ -1,8 +1,11 @@
 // Loads, stores and atomics. A tile access is cut into groups of registers that lie next to each
 // other in memory in every thread; each group is one access of up to 16 bytes, which the target
 // carries out. The width of a group is the least of four things: the registers that the layout
-// puts side by side, the run of addresses and its alignment (axis info of the pointer), the run
-// over which the mask is constant, and 16 bytes.
+// puts side by side, the run of addresses and its alignment (axis info of the pointer), what the
+// mask does over them, and 16 bytes (ir/axis_access.c).
+//
+// A mask like `offs < n` may cut through a vector. Where lanes may branch, a thread then tests at run
+// time whether that happens to it, and if so goes element by element: one thread of a row does.
 //
 // A layout may hold copies of an element (RULES 1). Loads fill all copies. Stores and atomics run
 // in the representative copy only; what an atomic returns is then given to the others.
@@ -28,21 +31,22 @@ static unsigned side_by_side(const layout *l, const ir_type *t, unsigned dim) {
     return n;
 }
 
-/// log2 of the registers that one access may take.
-static unsigned access_bits(emitter *e, const ir_value *ptr, const ir_value *mask) {
-    const axis_info *address = axis_get(e->axis, ptr);
-    const axis_info *active = mask ? axis_get(e->axis, mask) : NULL;
-    unsigned bytes = dtype_bytes(ptr->type.pointee), best = 0;
+/// The registers that one access takes; `split` if that needs a test per vector.
+static unsigned access_vector(emitter *e, const ir_op *op, bool *split) {
+    const ir_value *ptr = op->operands[0];
+    unsigned best = 0;
+    *split = false;
     for (unsigned d = 0; d < ptr->type.rank; d++) {
-        unsigned n = least(side_by_side(ptr->layout, &ptr->type, d), floor_log2(16 / bytes));
-        n = least(n, floor_log2(address->contiguity[d]));
-        uint64_t aligned = address->divisibility[d];
-        n = least(n, aligned < bytes ? 0 : floor_log2(aligned / bytes));
-        if (active && !active->is_const)
-            n = least(n, floor_log2(active->constancy[d]));
-        best = n > best ? n : best;
+        unsigned held = side_by_side(ptr->layout, &ptr->type, d);
+        unsigned whole = least(held, floor_log2(axis_whole_width(e->axis, op, d)));
+        unsigned n = least(held, floor_log2(axis_access_width(e->axis, op, d)));
+        n = e->tgt->splits_vectors ? n : whole;
+        if (n > best) {
+            best = n;
+            *split = n > whole;
+        }
     }
-    return best;
+    return 1u << best;
 }
 
 /// For each register, the first one that holds the same element in every thread.
@@ -102,51 +106,221 @@ static void check_offsets(emitter *e, const ir_op *op, const ir_value *mask) {
     }
 }
 
+// ---------------------------------------------------------------------------- ragged vectors
+
+/// Whether any and whether all of the `n` elements from register r are active. They are asked of few
+/// of them: of one where the mask is constant or turns once, of the ends where it is an interval.
+static void vector_mask(emitter *e, const ir_value *mask, unsigned r, unsigned n, LLVMValueRef *any,
+                        LLVMValueRef *all) {
+    LLVMValueRef *m = emit_regs(e, mask), first = m[r], last = m[r + n - 1];
+    const ir_op *def = mask->def;
+    unsigned dim = mask->type.rank - 1;
+    if (axis_get(e->axis, mask)->constancy[dim] >= n) {
+        *any = *all = first;
+    } else if (def && def->opcode == OP_AND) {
+        LLVMValueRef left_any, left_all, right_any, right_all;
+        vector_mask(e, def->operands[0], r, n, &left_any, &left_all);
+        vector_mask(e, def->operands[1], r, n, &right_any, &right_all);
+        *any = LLVMBuildAnd(e->b, left_any, right_any, "");
+        *all = LLVMBuildAnd(e->b, left_all, right_all, "");
+    } else if (def && def->opcode == OP_CMP) {
+        sv pred = ir_get_str(def, ATTR_PRED);
+        bool falls = sv_is(pred, "lt") || sv_is(pred, "le");
+        if (axis_get(e->axis, def->operands[0])->contiguity[dim] < n)
+            falls = !falls; // the other side counts
+        *any = falls ? first : last;
+        *all = falls ? last : first;
+    } else {
+        *any = first;
+        for (unsigned k = 1; k < n; k++)
+            *any = LLVMBuildOr(e->b, *any, m[r + k], "");
+        *all = LLVMBuildAnd(e->b, first, last, "");
+    }
+}
+
+/// i1: every vector of the thread is aligned and either on or off. The vectors of an access start
+/// at multiples of their size from each other: the first one's alignment is everyone's.
+static LLVMValueRef is_clean(emitter *e, const ir_op *op, unsigned vec) {
+    const ir_value *ptr = op->operands[0], *mask = axis_access_mask(op);
+    LLVMValueRef clean = NULL, any, all;
+    if (ir_get_flag(op, ATTR_REALIGNED)) {
+        LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
+        LLVMValueRef address = LLVMBuildPtrToInt(e->b, emit_regs(e, ptr)[0], i64, "");
+        LLVMValueRef size = LLVMConstInt(i64, vec * dtype_bytes(ptr->type.pointee) - 1, false);
+        LLVMValueRef odd = LLVMBuildAnd(e->b, address, size, "");
+        clean = LLVMBuildICmp(e->b, LLVMIntEQ, odd, LLVMConstNull(i64), "");
+    }
+    for (unsigned r = 0; mask && r < emit_reg_count(ptr); r += vec) {
+        vector_mask(e, mask, r, vec, &any, &all);
+        clean = and_maybe(e, clean, LLVMBuildICmp(e->b, LLVMIntEQ, any, all, ""));
+    }
+    return clean;
+}
+
 // ---------------------------------------------------------------------------- load, store
 
-void emit_load(emitter *e, const ir_op *op) {
-    const ir_value *ptr = op->operands[0], *mask = op->operands[1], *other = op->operands[2];
-    dtype elem = ptr->type.pointee;
-    cg_access a = describe(e, op);
-    unsigned n = emit_reg_count(ptr);
-    LLVMValueRef *regs = emit_new_regs(e, n), fallback[16];
-    a.vec = a.uniform ? 1 : 1u << access_bits(e, ptr, mask);
-    uint32_t *first = a.uniform ? NULL : first_copies(e, ptr->layout);
-    check_offsets(e, op, mask);
-    for (unsigned r = 0; r < n; r += a.vec) {
-        if (first && first[r] != r) {
-            for (unsigned k = 0; k < a.vec; k++)
-                regs[r + k] = regs[first[r + k]];
+/// What all accesses of an op share, and how they are cut.
+typedef struct access_plan {
+    const ir_op *op;
+    cg_access access;
+    unsigned vec;    ///< registers of one access
+    bool is_ragged;  ///< the vectors stand under a test, with single accesses beside them
+    uint32_t *first; ///< of loads: see first_copies
+    uint32_t copies; ///< of stores: register bits that only hold copies
+} access_plan;
+
+/// The mask of an access of `vec` registers from r. Single accesses beside vectors are rare: their
+/// masks are made where they are needed, so that none is kept in a register until then.
+static LLVMValueRef mask_at(emitter *e, const access_plan *p, unsigned r, unsigned vec) {
+    const ir_value *mask = axis_access_mask(p->op);
+    if (!mask || !p->is_ragged)
+        return mask ? emit_regs(e, mask)[r] : NULL;
+    if (vec == 1)
+        return emit_again(e, mask, r);
+    LLVMValueRef any, all;
+    vector_mask(e, mask, r, vec, &any, &all);
+    return all;
+}
+
+static LLVMValueRef pointer_at(emitter *e, const access_plan *p, unsigned r) {
+    LLVMValueRef *regs = emit_regs(e, p->op->operands[0]);
+    unsigned within = p->is_ragged ? r % p->vec : 0;
+    if (!within)
+        return regs[r];
+    LLVMTypeRef type = e->tgt->value_type(e, p->access.elem);
+    LLVMValueRef offset = LLVMConstInt(LLVMInt64TypeInContext(e->llvm), within, false);
+    return LLVMBuildGEP2(e->b, type, regs[r - within], &offset, 1, "");
+}
+
+static void load_all(emitter *e, const access_plan *p, unsigned vec, LLVMValueRef *regs) {
+    const ir_value *other = p->op->operands[2];
+    dtype elem = p->op->operands[0]->type.pointee;
+    cg_access a = p->access;
+    LLVMValueRef fallback[16];
+    a.vec = vec;
+    for (unsigned r = 0; r < emit_reg_count(p->op->results[0]); r += vec) {
+        if (p->first && p->first[r] != r) {
+            for (unsigned k = 0; k < vec; k++)
+                regs[r + k] = regs[p->first[r + k]];
             continue;
         }
-        a.ptr = emit_regs(e, ptr)[r];
-        a.mask = mask ? emit_regs(e, mask)[r] : NULL;
-        for (unsigned k = 0; other && k < a.vec; k++)
+        a.ptr = pointer_at(e, p, r);
+        a.mask = mask_at(e, p, r, vec);
+        for (unsigned k = 0; other && k < vec; k++)
             fallback[k] = to_memory(e, elem, emit_regs(e, other)[r + k]);
         e->tgt->load(e, &a, other ? fallback : NULL, regs + r);
-        for (unsigned k = 0; k < a.vec; k++)
+        for (unsigned k = 0; k < vec; k++)
             regs[r + k] = from_memory(e, elem, regs[r + k]);
     }
+}
+
+static void store_all(emitter *e, const access_plan *p, unsigned vec) {
+    const ir_value *ptr = p->op->operands[0], *value = p->op->operands[1];
+    LLVMValueRef mine = emit_is_representative(e, ptr->layout), values[16];
+    cg_access a = p->access;
+    a.vec = vec;
+    for (unsigned r = 0; r < emit_reg_count(ptr); r += vec) {
+        if (r & p->copies)
+            continue;
+        a.ptr = pointer_at(e, p, r);
+        a.mask = and_maybe(e, mask_at(e, p, r, vec), mine);
+        for (unsigned k = 0; k < vec; k++)
+            values[k] = to_memory(e, ptr->type.pointee, emit_regs(e, value)[r + k]);
+        e->tgt->store(e, &a, values);
+    }
+}
+
+/// How many registers of an access's elements go into a 32-bit word.
+static unsigned elements_per_word(const access_plan *p, unsigned n) {
+    dtype elem = p->op->operands[0]->type.pointee;
+    unsigned bits = 8 * dtype_bytes(elem);
+    return bits >= 32 || n * bits < 32 || elem == DT_I1 ? 1 : 32 / bits;
+}
+
+/// n registers of small elements as words, and back.
+static void pack_words(emitter *e, LLVMValueRef *regs, unsigned n, unsigned per_word) {
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm);
+    LLVMTypeRef part = LLVMIntTypeInContext(e->llvm, 32 / per_word);
+    for (unsigned r = 0; per_word > 1 && r < n; r++) {
+        LLVMValueRef bits = LLVMBuildZExt(e->b, LLVMBuildBitCast(e->b, regs[r], part, ""), i32, "");
+        unsigned at = r % per_word, w = r / per_word;
+        bits = LLVMBuildShl(e->b, bits, emit_const_i32(e, at * 32 / per_word), "");
+        regs[w] = at ? LLVMBuildOr(e->b, regs[w], bits, "") : bits;
+    }
+}
+
+static void unpack_words(emitter *e, LLVMValueRef *regs, unsigned n, unsigned per_word,
+                         LLVMTypeRef type) {
+    LLVMTypeRef part = LLVMIntTypeInContext(e->llvm, 32 / per_word);
+    for (unsigned r = n; per_word > 1 && r-- > 0;) {
+        LLVMValueRef shift = emit_const_i32(e, r % per_word * 32 / per_word);
+        LLVMValueRef bits = LLVMBuildLShr(e->b, regs[r / per_word], shift, "");
+        regs[r] = LLVMBuildBitCast(e->b, LLVMBuildTrunc(e->b, bits, part, ""), type, "");
+    }
+}
+
+/// Carries the plan out: in vectors, or, in threads where one of them is ragged, element by element.
+/// `regs` takes what is loaded, n elements. The two paths are joined by words, as vectors bring
+/// them: taking words apart in one path would make the other wait for its loads.
+static void carry_out(emitter *e, const access_plan *p, LLVMValueRef *regs, unsigned n) {
+    LLVMValueRef *paths[2], clean = is_clean(e, p->op, p->vec);
+    LLVMBasicBlockRef block[2], ends[2], before = LLVMGetInsertBlock(e->b);
+    LLVMBasicBlockRef done = emit_new_block(e, "");
+    LLVMTypeRef type = NULL;
+    unsigned per_word = elements_per_word(p, n);
+    for (unsigned i = 0; i < 2; i++) {
+        block[i] = emit_new_block(e, "");
+        LLVMPositionBuilderAtEnd(e->b, block[i]);
+        paths[i] = emit_new_regs(e, n);
+        if (regs) {
+            load_all(e, p, i == 0 ? p->vec : 1, paths[i]);
+            type = LLVMTypeOf(paths[i][0]);
+            pack_words(e, paths[i], n, per_word);
+        } else {
+            store_all(e, p, i == 0 ? p->vec : 1);
+        }
+        ends[i] = LLVMGetInsertBlock(e->b);
+        LLVMBuildBr(e->b, done);
+    }
+    LLVMPositionBuilderAtEnd(e->b, before);
+    LLVMBuildCondBr(e->b, clean, block[0], block[1]);
+    LLVMPositionBuilderAtEnd(e->b, done);
+    for (unsigned w = 0; regs && w < n / per_word; w++) {
+        regs[w] = LLVMBuildPhi(e->b, LLVMTypeOf(paths[0][w]), "");
+        LLVMAddIncoming(regs[w], (LLVMValueRef[]){paths[0][w], paths[1][w]}, ends, 2);
+    }
+    if (regs)
+        unpack_words(e, regs, n, per_word, type);
+}
+
+static access_plan plan_access(emitter *e, const ir_op *op) {
+    access_plan p = {.op = op, .access = describe(e, op)};
+    const layout *l = op->operands[0]->layout;
+    p.vec = access_vector(e, op, &p.is_ragged);
+    if (l && op->opcode == OP_LOAD)
+        p.first = first_copies(e, l);
+    p.copies = l ? layout_get_replication(l).reg_mask : 0;
+    check_offsets(e, op, axis_access_mask(op));
+    return p;
+}
+
+void emit_load(emitter *e, const ir_op *op) {
+    access_plan p = plan_access(e, op);
+    unsigned n = emit_reg_count(op->operands[0]);
+    LLVMValueRef *regs = emit_new_regs(e, n);
+    if (p.is_ragged)
+        carry_out(e, &p, regs, n);
+    else
+        load_all(e, &p, p.vec, regs);
     emit_set_regs(e, op->results[0], regs);
 }
 
 void emit_store(emitter *e, const ir_op *op) {
-    const ir_value *ptr = op->operands[0], *value = op->operands[1], *mask = op->operands[2];
-    cg_access a = describe(e, op);
-    unsigned n = emit_reg_count(ptr);
-    LLVMValueRef mine = emit_is_representative(e, ptr->layout), values[16];
-    a.vec = a.uniform ? 1 : 1u << access_bits(e, ptr, mask);
-    uint32_t copies = a.uniform ? 0 : layout_get_replication(ptr->layout).reg_mask;
-    check_offsets(e, op, mask);
-    for (unsigned r = 0; r < n; r += a.vec) {
-        if (r & copies)
-            continue;
-        a.ptr = emit_regs(e, ptr)[r];
-        a.mask = and_maybe(e, mask ? emit_regs(e, mask)[r] : NULL, mine);
-        for (unsigned k = 0; k < a.vec; k++)
-            values[k] = to_memory(e, ptr->type.pointee, emit_regs(e, value)[r + k]);
-        e->tgt->store(e, &a, values);
-    }
+    access_plan p = plan_access(e, op);
+    if (p.is_ragged)
+        carry_out(e, &p, NULL, 0);
+    else
+        store_all(e, &p, p.vec);
 }
 
 // ---------------------------------------------------------------------------- atomics

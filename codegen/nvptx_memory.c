@@ -81,47 +81,69 @@ static void unpack_word(emitter *e, const access_words *w, LLVMValueRef word, LL
 
 // ---------------------------------------------------------------------------- plain accesses
 
-/// The LLVM type of the access: elements as they are, but for bytes, on which vector code is poor.
-static LLVMTypeRef plain_type(emitter *e, const cg_access *a, bool *by_words) {
-    access_words w = words_of(a);
-    LLVMTypeRef elem = e->tgt->value_type(e, a->elem);
-    *by_words = dtype_bytes(a->elem) == 1;
-    if (*by_words)
-        elem = LLVMIntTypeInContext(e->llvm, w.bits);
-    unsigned n = *by_words ? w.count : a->vec;
-    return n > 1 ? LLVMVectorType(elem, n) : elem;
+/// The LLVM type of a word: the element as it is, or an integer that holds several.
+static LLVMTypeRef word_type(emitter *e, const cg_access *a, const access_words *w) {
+    if (w->per_word == 1)
+        return e->tgt->value_type(e, a->elem);
+    return LLVMIntTypeInContext(e->llvm, w->bits);
 }
 
-static LLVMValueRef element_at(emitter *e, LLVMValueRef v, unsigned i) {
+/// A word of values; one element stays what it is.
+static LLVMValueRef pack_plain(emitter *e, const access_words *w, LLVMValueRef const *values) {
+    return w->per_word == 1 ? values[0] : pack_word(e, w, values);
+}
+
+static LLVMValueRef word_at(emitter *e, LLVMValueRef v, unsigned i) {
     return emit_is_vector(v) ? LLVMBuildExtractElement(e->b, v, emit_const_i32(e, i), "") : v;
 }
 
-static void load_plain(emitter *e, const cg_access *a, LLVMValueRef *out) {
-    bool by_words;
-    LLVMTypeRef type = plain_type(e, a, &by_words), elem = e->tgt->value_type(e, a->elem);
+static LLVMValueRef load_words(emitter *e, const cg_access *a, const access_words *w) {
+    LLVMTypeRef type = word_type(e, a, w);
+    if (w->count > 1)
+        type = LLVMVectorType(type, w->count);
     LLVMValueRef load = LLVMBuildLoad2(e->b, type, a->ptr, "");
     LLVMSetAlignment(load, a->vec * dtype_bytes(a->elem));
     LLVMSetVolatile(load, a->is_volatile);
-    if (a->is_const) { // ld.global.nc
+    if (a->is_const && !a->is_volatile) { // ld.global.nc
         LLVMMetadataRef empty = LLVMMDNodeInContext2(e->llvm, NULL, 0);
         LLVMSetMetadata(load, LLVMGetMDKindIDInContext(e->llvm, "invariant.load", 14),
                         LLVMMetadataAsValue(e->llvm, empty));
     }
-    access_words w = words_of(a);
-    for (unsigned i = 0; by_words && i < w.count; i++)
-        unpack_word(e, &w, element_at(e, load, i), elem, out + i * w.per_word);
-    for (unsigned i = 0; !by_words && i < a->vec; i++)
-        out[i] = element_at(e, load, i);
+    return load;
 }
 
-static void store_plain(emitter *e, const cg_access *a, LLVMValueRef const *values) {
-    bool by_words;
-    LLVMTypeRef type = plain_type(e, a, &by_words);
+/// Small elements stay packed until the branch has ended: what takes them apart waits for the load,
+/// and nothing in the branch may, or the next load would wait as well.
+static void load_plain(emitter *e, const cg_access *a, LLVMValueRef const *start,
+                       LLVMValueRef *out) {
     access_words w = words_of(a);
+    LLVMValueRef words[16], skipped[16];
+    for (unsigned i = 0; i < w.count; i++)
+        skipped[i] = pack_plain(e, &w, start + i * w.per_word);
+    nvptx_guard g = nvptx_begin_guard(e, a->mask);
+    LLVMValueRef load = load_words(e, a, &w);
+    for (unsigned i = 0; i < w.count; i++)
+        words[i] = word_at(e, load, i);
+    nvptx_end_guard(e, &g);
+    for (unsigned i = 0; i < w.count; i++)
+        words[i] = nvptx_merge(e, &g, words[i], skipped[i]);
+    for (unsigned i = 0; i < w.count; i++) {
+        if (w.per_word == 1)
+            out[i] = words[i];
+        else
+            unpack_word(e, &w, words[i], e->tgt->value_type(e, a->elem), out + i * w.per_word);
+    }
+}
+
+/// Bytes go by words, on vectors of them LLVM's code is poor; all else as vectors of elements.
+static void store_plain(emitter *e, const cg_access *a, LLVMValueRef const *values) {
+    access_words w = words_of(a);
+    bool by_words = dtype_bytes(a->elem) == 1;
+    LLVMTypeRef type = by_words ? word_type(e, a, &w) : e->tgt->value_type(e, a->elem);
     unsigned n = by_words ? w.count : a->vec;
-    LLVMValueRef v = LLVMGetUndef(type);
+    LLVMValueRef v = LLVMGetUndef(n > 1 ? LLVMVectorType(type, n) : type);
     for (unsigned i = 0; i < n; i++) {
-        LLVMValueRef part = by_words ? pack_word(e, &w, values + i * w.per_word) : values[i];
+        LLVMValueRef part = by_words ? pack_plain(e, &w, values + i * w.per_word) : values[i];
         v = n > 1 ? LLVMBuildInsertElement(e->b, v, part, emit_const_i32(e, i), "") : part;
     }
     LLVMValueRef store = LLVMBuildStore(e->b, v, a->ptr);
@@ -259,11 +281,7 @@ void nvptx_load(emitter *e, const cg_access *a, LLVMValueRef const *other, LLVMV
         load_hinted(e, a, start, out);
         return;
     }
-    nvptx_guard g = nvptx_begin_guard(e, a->mask);
-    load_plain(e, a, out);
-    nvptx_end_guard(e, &g);
-    for (unsigned i = 0; i < a->vec; i++)
-        out[i] = nvptx_merge(e, &g, out[i], start[i]);
+    load_plain(e, a, start, out);
 }
 
 void nvptx_store(emitter *e, const cg_access *a, LLVMValueRef const *values) {

@@ -43,6 +43,7 @@ typedef struct target {
     const char *name;
     unsigned lanes;            ///< 1 on nvptx, 32 on host: vector length of a lane value
     unsigned global_addrspace; ///< LLVM address space of pointers
+    bool splits_vectors;       ///< lanes may branch: emit_memory.c may take ragged vectors apart
     bool soft_half;            ///< fp16 and bf16 are held as i16, arithmetic is done in fp32
 
     // Types and lanes.

@@ -396,6 +396,7 @@ const target target_nvptx = {
     .name = "nvptx",
     .lanes = 1,
     .global_addrspace = SPACE_GLOBAL,
+    .splits_vectors = true,
     .soft_half = false,
     .value_type = value_type,
     .splat = same,

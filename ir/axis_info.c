@@ -7,7 +7,6 @@
 
 enum {
     MAX_SWEEPS = 16,   ///< after so many, carried values that still change are given up
-    MAX_VECTOR = 16,   ///< bytes of the widest access
     ROOT_UNKNOWN = -1, ///< a pointer of no parameter or of several
 };
 
@@ -21,7 +20,6 @@ struct axis_analysis {
 };
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static bool same_info(const axis_info *a, const axis_info *b, ir_type t) {
     unsigned dims = t.rank ? t.rank : 1;
@@ -173,17 +171,3 @@ axis_analysis *axis_analyze(ir_func *f, arena *a) {
 const axis_info *axis_get(const axis_analysis *an, const ir_value *v) { return info_of(an, v); }
 
 int axis_pointer_root(const axis_analysis *an, const ir_value *v) { return an->roots[v->id]; }
-
-uint32_t axis_access_width(const axis_analysis *an, const ir_op *op, unsigned dim) {
-    const ir_value *ptr = op->operands[0];
-    if ((op->opcode != OP_LOAD && op->opcode != OP_STORE) || !ir_is_tile(ptr->type))
-        return 1;
-    const ir_value *mask = op->operands[op->opcode == OP_LOAD ? 1 : 2];
-    unsigned bytes = dtype_bytes(ptr->type.pointee);
-    const axis_info *p = info_of(an, ptr);
-    uint64_t width = min_u64(MAX_VECTOR / bytes, p->contiguity[dim]);
-    width = min_u64(width, max_u64(p->divisibility[dim] / bytes, 1));
-    if (mask)
-        width = min_u64(width, info_of(an, mask)->constancy[dim]);
-    return (uint32_t)width;
-}

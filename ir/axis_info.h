@@ -29,9 +29,19 @@ axis_analysis *axis_analyze(ir_func *f, arena *a);
 const axis_info *axis_get(const axis_analysis *an, const ir_value *v);
 /// The index of the parameter that every pointer in v derives from, or -1 if not one and known.
 int axis_pointer_root(const axis_analysis *an, const ir_value *v);
+
+// axis_access.c
 /// Into how wide a vector (elements, a power of two, at most 16 bytes) the load, store or atomic
 /// `op` may be cut along dimension `dim` of its pointer tile: neighbours lie side by side, the
 /// first one is aligned, and one mask bit speaks for all. 1 for atomics and for scalars.
+uint32_t axis_whole_width(const axis_analysis *an, const ir_op *op, unsigned dim);
+/// The same, where it is enough that most vectors are like that at run time: the mask is an
+/// interval, or the access is marked `realigned`. At least axis_whole_width; what is wider than
+/// that needs a test per vector.
 uint32_t axis_access_width(const axis_analysis *an, const ir_op *op, unsigned dim);
+/// The length of runs along `dim` within which the true elements of a mask lie side by side.
+uint32_t axis_interval(const axis_analysis *an, const ir_value *mask, unsigned dim);
+/// The mask of a load or store; NULL if it has none.
+const ir_value *axis_access_mask(const ir_op *op);
 
 #endif

@@ -180,9 +180,14 @@ const layout *anchor_default(layout_plan *p, ir_type type, unsigned reduced) {
     return blocked(p, type, order, width < LINE_ELEMENTS ? width : LINE_ELEMENTS, reduced);
 }
 
-/// Elements that op may access at once along its contiguous dimension, in layout l.
-static uint32_t width_in_layout(const layout_plan *p, const axis_analysis *axis, const ir_op *op,
-                                const layout *l) {
+/// How many elements op accesses at once along its contiguous dimension, in layout l.
+typedef struct access_shape {
+    uint32_t width;
+    bool is_whole; ///< no test per vector
+} access_shape;
+
+static access_shape shape_in_layout(const layout_plan *p, const axis_analysis *axis,
+                                    const ir_op *op, const layout *l) {
     ir_type t = op->operands[0]->type;
     unsigned dim = p->group[op->id]->order[0];
     uint32_t width = axis_access_width(axis, op, dim);
@@ -190,11 +195,12 @@ static uint32_t width_in_layout(const layout_plan *p, const axis_analysis *axis,
     step &= -step;
     for (unsigned i = 0; i < l->reg_bits && step && l->basis[i] == step << i; i++)
         held *= 2;
-    return width < held ? width : held;
+    width = width < held ? width : held;
+    return (access_shape){width, axis_whole_width(axis, op, dim) >= width};
 }
 
 uint32_t anchor_access_count(const layout_plan *p, const ir_op *op, const layout *l) {
-    return layout_reg_count(l) / width_in_layout(p, p->axis, op, l);
+    return layout_reg_count(l) / shape_in_layout(p, p->axis, op, l).width;
 }
 
 // --- other layouts for an access
@@ -203,7 +209,7 @@ uint32_t anchor_access_count(const layout_plan *p, const ir_op *op, const layout
 static uint32_t warp_run(const layout_plan *p, const ir_op *op, const layout *l) {
     ir_type t = op->operands[0]->type;
     uint32_t step = layout_dim_mask(t.shape, t.rank, p->group[op->id]->order[0]);
-    uint32_t run = width_in_layout(p, p->axis, op, l);
+    uint32_t run = shape_in_layout(p, p->axis, op, l).width;
     step &= -step;
     for (unsigned i = 0; i < LAYOUT_LANE_BITS;) {
         bool goes_on = step && l->basis[l->reg_bits + i] == step * run;
@@ -239,7 +245,8 @@ const layout *anchor_arrange(layout_plan *p, const ir_op *op, const layout *l) {
 
 // --- hints
 
-/// Would an access be narrower if the parameter's divisibility were only `divisibility`?
+/// Would an access be narrower, or need a test per vector, if the parameter's divisibility were only
+/// `divisibility`?
 static bool is_narrower_with(layout_plan *p, ir_param *param, uint32_t divisibility) {
     arena_mark mark = arena_save(p->arena);
     uint32_t known = param->divisibility;
@@ -247,9 +254,13 @@ static bool is_narrower_with(layout_plan *p, ir_param *param, uint32_t divisibil
     const axis_analysis *with_less = axis_analyze(p->func, p->arena);
     param->divisibility = known;
     bool narrower = false;
-    for (uint32_t o = 0; o < p->num_ops && !narrower; o++)
-        narrower = p->group[o] && width_in_layout(p, with_less, p->ops[o], p->op_layout[o]) <
-                                      width_in_layout(p, p->axis, p->ops[o], p->op_layout[o]);
+    for (uint32_t o = 0; o < p->num_ops && !narrower; o++) {
+        if (!p->group[o])
+            continue;
+        access_shape now = shape_in_layout(p, p->axis, p->ops[o], p->op_layout[o]);
+        access_shape then = shape_in_layout(p, with_less, p->ops[o], p->op_layout[o]);
+        narrower = then.width < now.width || (now.is_whole && !then.is_whole);
+    }
     arena_restore(p->arena, mark);
     return narrower;
 }

@@ -10,6 +10,7 @@ typedef bool ir_pass_fn(ir_func *f);
 
 ir_pass_fn pass_fold;
 ir_pass_fn pass_cleanup;
+ir_pass_fn pass_realign;
 ir_pass_fn pass_layout;
 
 typedef struct ir_pass {
