@@ -342,12 +342,16 @@ int eval_call(evaluator *ev, const node *n, value *out) {
         eval_bind(ev, f->param[i], args[i], n);
     size_t mark = ev->used;
     eval_block(ev, &f->body);
+    bool early = ev->returned;
+    ev->returned = false;
     ev->used = mark;
     for (int i = 0; i < f->num_results; i++) {
-        value v = eval(ev, f->result[i]);
+        if (early && f->num_results > 1)
+            eval_fail(ev, V_TYPES, n);
+        value v = early ? ev->return_value : eval(ev, f->result[i]);
         out[i] = new_value(ev, v.t); // variables of the helper may be bound anew
         out[i].weak = v.weak;
-        memcpy(out[i].c, v.c, numel(v.t) * sizeof(cell));
+        memmove(out[i].c, v.c, numel(v.t) * sizeof(cell));
     }
     return f->num_results;
 }
@@ -547,7 +551,7 @@ static void eval_for(evaluator *ev, const stmt *s) {
     if (is_static != iv->constant || (!is_static && iv->type.elem != t))
         eval_fail(ev, V_TYPES, NULL);
     int64_t from = bound[0].c[0].i, to = bound[1].c[0].i, step = bound[2].c[0].i;
-    for (int64_t i = from; step && (step > 0 ? i < to : i > to); i += step) {
+    for (int64_t i = from; step && !ev->returned && (step > 0 ? i < to : i > to); i += step) {
         value v = eval_scalar(ev, scalar_type(t), i);
         v.weak = is_static;
         binding *b = &ev->vars[s->target[0]];
@@ -594,11 +598,16 @@ static void eval_stmt(evaluator *ev, const stmt *s) {
         eval_for(ev, s);
         break;
     case S_WHILE:
-        while (is_true(ev, s->e[0])) {
+        while (!ev->returned && is_true(ev, s->e[0])) {
             eval_scope(ev, &s->body);
             ev->current = s;
             ev->used = mark;
         }
+        break;
+    case S_RETURN:
+        if (s->e[0])
+            ev->return_value = eval(ev, s->e[0]);
+        ev->returned = true;
         break;
     case NUM_STMT_KINDS:
         break;
@@ -607,7 +616,7 @@ static void eval_stmt(evaluator *ev, const stmt *s) {
 }
 
 void eval_block(evaluator *ev, const block *b) {
-    for (int i = 0; i < b->count; i++)
+    for (int i = 0; i < b->count && !ev->returned; i++)
         eval_stmt(ev, b->at[i]);
 }
 
@@ -618,6 +627,7 @@ static void run_program(evaluator *ev) {
         if (ev->p->vars[i].role == ROLE_PARAM)
             eval_bind(ev, i, eval_scalar(ev, ev->p->vars[i].type, ev->p->vars[i].i), NULL);
     eval_block(ev, &ev->p->body);
+    ev->returned = false;
 }
 
 verdict evaluate(const program *p, memory *m, sabotage broken) {

@@ -132,6 +132,13 @@ int gen_func(gen *g, type result, bool two) {
         show(g, s->target[0]);
         block_add(p, &f.body, s);
     }
+    if (!two && percent(g, 25)) {
+        stmt *s = new_stmt(p, S_IF), *r = new_stmt(p, S_RETURN);
+        s->e[0] = gen_expr(g, scalar_type(T_I1), 2);
+        r->e[0] = gen_expr(g, result, 1);
+        block_add(p, &s->body, r);
+        block_add(p, &f.body, s);
+    }
     f.result[0] = gen_expr(g, result, 2);
     if (f.has_constexpr && is_int(result.elem) && result.elem != T_I1)
         f.result[0] = new_binary(p, O_ADD, f.result[0], new_var(p, f.param[f.num_params - 1]));
@@ -259,6 +266,8 @@ static void branch(gen *g, block *b) {
     inner_block(g, &s->body, rng_range(&g->r, 1, 2), true);
     if (percent(g, 60))
         inner_block(g, &s->other, rng_range(&g->r, 1, 2), true);
+    if (!g->loops && percent(g, 12))
+        block_add(g->p, percent(g, 70) ? &s->body : &s->other, new_stmt(g->p, S_RETURN));
     block_add(g->p, b, s);
 }
 

@@ -29,6 +29,8 @@ static int64_t small_int(gen *g, elem t) {
     if (t == T_I1)
         return rng_below(&g->r, 2);
     unsigned bits = bits_of(t) > 31 ? 31 : bits_of(t) - is_signed(t);
+    if (bits_of(t) >= 32 && percent(g, 4)) // the largest, and what needs 64 bits
+        return (int64_t)(UINT64_MAX >> (64 - bits_of(t) + (is_signed(t) || bits_of(t) == 64)));
     if (percent(g, 15))
         return (int64_t)rng_below(&g->r, UINT32_C(1) << (bits > 31 ? 31 : bits));
     return rng_range(&g->r, is_signed(t) ? -9 : 0, 17);

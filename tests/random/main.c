@@ -78,6 +78,7 @@ static bool run_seed(shared *sh, struct worker *w, runner *r, const options *o, 
     for (int i = 0; i < n; i++) {
         char why[400];
         w->variant = variants[i];
+        w->since = now(); // the limit is for each run
         outcome out = run_program(r, p, &want, &variants[i], why, sizeof why);
         add(&sh->runs);
         if (out != RUN_OK) {

@@ -532,6 +532,12 @@ static void put_stmt(const program *p, text *t, const stmt *s, int indent) {
     case S_STATIC_FOR:
         put_for(p, t, s, indent);
         break;
+    case S_RETURN:
+        text_put(t, s->e[0] ? "return " : "return");
+        if (s->e[0])
+            put_node(p, t, s->e[0]);
+        text_put(t, "\n");
+        break;
     case NUM_STMT_KINDS:
         break;
     }

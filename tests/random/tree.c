@@ -120,7 +120,8 @@ node *new_node(program *p, node_kind kind, type t) {
 }
 
 node *new_int(program *p, int64_t v) {
-    node *n = new_node(p, N_NUM, scalar_type(v >= INT32_MIN && v <= INT32_MAX ? T_I32 : T_I64));
+    elem t = v >= INT32_MIN && v <= INT32_MAX ? T_I32 : v >= 0 && v <= UINT32_MAX ? T_U32 : T_I64;
+    node *n = new_node(p, N_NUM, scalar_type(t));
     n->i = v;
     return n;
 }

@@ -153,7 +153,8 @@ typedef struct node {
     X(IF, "if")                                                                                    \
     X(FOR, "for")                                                                                  \
     X(STATIC_FOR, "static_range")                                                                  \
-    X(WHILE, "while")
+    X(WHILE, "while")                                                                              \
+    X(RETURN, "early return")
 
 typedef enum stmt_kind {
 #define X(id, name) S_##id,
@@ -175,7 +176,7 @@ typedef struct stmt {
     uint8_t num_targets;
     int16_t target[MAX_TARGETS]; ///< variables; FOR: the induction variable
     node *e[3];      ///< ASSIGN: value. STORE, ATOMIC: pointer, value, mask or NULL. IF, WHILE:
-                     ///< condition. FOR: from, to, step (literals for STATIC_FOR)
+                     ///< condition. FOR: from, to, step (literals for STATIC_FOR).
     block body, other;
 } stmt;
 
