@@ -4,7 +4,7 @@
 //
 // fp16 and bf16 are computed in their own type where the target holds them so, and else in fp32
 // with one rounding to the type; functions of one float always take the way through fp32.
-#include "codegen/emit.h"
+#include "codegen/emit_math.h"
 
 typedef LLVMValueRef binary_fn(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y);
 
@@ -186,13 +186,15 @@ static LLVMValueRef float_op(emitter *e, const ir_op *op, dtype t, LLVMValueRef 
         return float_sign(e, t, op->opcode == OP_ABS, v[0]);
     if (!is_half(t) || (!e->tgt->soft_half && has_half_form(op->opcode)))
         return float_arith(e, op, t, v);
-    // fp32 has more than twice the bits of either, so that rounding twice is as good as once; only
-    // the three-operand fma wants fp64.
+    // fp32 has more than twice the bits of either, so that rounding twice is as good as once, but
+    // for the three-operand fma: even fp64 could round to the middle of two numbers.
     dtype wide = op->opcode == OP_FMA ? DT_FP64 : DT_FP32;
     LLVMValueRef w[3];
     for (uint32_t i = 0; i < op->num_operands; i++)
         w[i] = e->tgt->float_cast(e, t, wide, false, v[i]);
-    return e->tgt->float_cast(e, wide, t, false, float_arith(e, op, wide, w));
+    LLVMValueRef r =
+        op->opcode == OP_FMA ? emit_fma_to_odd(e, w[0], w[1], w[2]) : float_arith(e, op, wide, w);
+    return e->tgt->float_cast(e, wide, t, false, r);
 }
 
 // ---------------------------------------------------------------------------- comparison

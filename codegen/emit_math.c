@@ -125,3 +125,19 @@ LLVMValueRef emit_log_f64(emitter *e, LLVMValueRef x, bool base2) {
     }
     return log_edges(e, x, r);
 }
+
+// The sum of the exact product and z, and what rounding it lost (Knuth). If anything, the last bit
+// becomes 1 by a step towards the exact sum.
+LLVMValueRef emit_fma_to_odd(emitter *e, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z) {
+    LLVMValueRef product = mul(e, x, y), sum = add(e, product, z), part = sub(e, sum, product);
+    LLVMValueRef lost = add(e, sub(e, product, sub(e, sum, part)), sub(e, z, part));
+    LLVMValueRef bits = bits_of(e, sum, 64),
+                 sign = LLVMBuildXor(e->b, bits, bits_of(e, lost, 64), "");
+    LLVMValueRef zero = emit_const_like(e, bits, 0);
+    LLVMValueRef even = LLVMBuildICmp(e->b, LLVMIntEQ, int_op(e, LLVMAnd, bits, 1), zero, "");
+    LLVMValueRef inward = LLVMBuildICmp(e->b, LLVMIntSLT, sign, zero, "");
+    LLVMValueRef odd = choose(e, inward, int_op(e, LLVMSub, bits, 1), int_op(e, LLVMAdd, bits, 1));
+    LLVMValueRef inexact = compare(e, LLVMRealONE, lost, 0); // false for the NaN of an infinite sum
+    bits = choose(e, LLVMBuildAnd(e->b, inexact, even, ""), odd, bits);
+    return float_of(e, bits, sum);
+}

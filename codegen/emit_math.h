@@ -17,6 +17,10 @@ LLVMValueRef emit_exp_f64(emitter *e, LLVMValueRef x, bool base2);
 /// ln x, or log2 x: 1 ulp (2 ulp).
 LLVMValueRef emit_log_f64(emitter *e, LLVMValueRef x, bool base2);
 
+/// x y + z in fp64 for x and y whose product is exact, rounded to odd: rounding the result to a
+/// type of at most 51 bits gives what rounding once gives.
+LLVMValueRef emit_fma_to_odd(emitter *e, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
+
 // emit_fp8.c
 /// fp8 (as its bits) to fp32, exactly.
 LLVMValueRef emit_fp8_to_f32(emitter *e, dtype from, LLVMValueRef bits);

@@ -3,6 +3,7 @@
 #include "accuracy.h"
 
 #include <math.h>
+#include <string.h>
 
 /// A function of one float by the C library's names, f for double and fl for long double.
 #define LIBM(f)                                                                                    \
@@ -39,8 +40,15 @@ static double mul_narrow(const double *v) { return v[0] * v[1]; }
 static long double mul_wide(const double *v) { return v[0] * v[1]; }
 static double div_narrow(const double *v) { return v[0] / v[1]; }
 static long double div_wide(const double *v) { return v[0] / v[1]; }
-// 16-bit operands as well: what the fp32 function gives is rounded to their type
-static double fma_narrow(const double *v) { return fmaf((float)v[0], (float)v[1], (float)v[2]); }
+// The product is exact; the sum is rounded to odd: if anything was lost, its last bit is 1. So it
+// cannot look like the middle between two numbers of a narrower type.
+static double fma_narrow(const double *v) {
+    double product = v[0] * v[1], sum = product + v[2], part = sum - product;
+    double lost = (product - (sum - part)) + (v[2] - part);
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof(bits));
+    return isfinite(sum) && lost != 0 && !(bits & 1) ? nextafter(sum, lost * INFINITY) : sum;
+}
 static long double fma_wide(const double *v) { return fma(v[0], v[1], v[2]); }
 
 static double same_narrow(const double *v) { return v[0]; }
