@@ -246,12 +246,15 @@ static bool run(void *ctx) {
     double passed = now_s();
     if (j->options->keep_llvm_ir)
         j->out->llvm_ir = llvm_job_print(&j->llvm, a);
+    j->out->times = (cg_times){built - start, passed - built, 0};
+    if (j->options->stop_at_llvm_ir)
+        return true;
     LLVMMemoryBufferRef text;
     if (!llvm_job_emit(&j->llvm, LLVMAssemblyFile, &text))
         return false;
     j->out->ptx = put_together(j, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
     LLVMDisposeMemoryBuffer(text);
-    j->out->times = (cg_times){built - start, passed - built, now_s() - passed};
+    j->out->times.emit_s = now_s() - passed;
     return true;
 }
 

@@ -26,6 +26,7 @@ typedef struct cg_options {
     bool no_fp_fusion;    ///< --fp-fusion=off
     bool line_info;       ///< .loc
     bool keep_llvm_ir;    ///< fill cg_kernel_binary.llvm_ir / cg_binary.llvm_ir
+    bool stop_at_llvm_ir; ///< make no PTX, or no code for the host
     const char *source_name; ///< for .file, as given by the user
     unsigned test_drop_barrier; ///< tests only: leave out the n-th barrier (1-based); 0: none
 } cg_options;

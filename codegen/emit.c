@@ -11,6 +11,7 @@
 
 enum {
     MAX_REGS_PER_TILE = 1024, ///< beyond it LLVM and the assembler take minutes and all spills
+    MAX_WORK = 1 << 16,       ///< see work_of
 };
 
 typedef void emit_fn(emitter *e, const ir_op *op);
@@ -511,6 +512,7 @@ void emit_combine(emitter *e, const ir_block *region, LLVMValueRef const *args, 
 typedef struct size_check {
     emitter *e;
     bool ok;
+    uint64_t work; ///< of the whole function
 } size_check;
 
 /// Reports a value that takes too many registers, or has no layout.
@@ -520,7 +522,7 @@ static void check_value(size_check *c, const ir_value *v, src_range range) {
         return;
     if (!v->layout) {
         diag_error(e->diag, range,
-                   "internal error: a tile has no layout (pass 'layout' has not run)");
+                   "a tile has no layout: pass 'layout' has not run");
         c->ok = false;
     } else if (layout_reg_count(v->layout) > MAX_REGS_PER_TILE) {
         diag_error(e->diag, range,
@@ -532,8 +534,26 @@ static void check_value(size_check *c, const ir_value *v, src_range range) {
     }
 }
 
+/// What LLVM has to do for an op, roughly, in simple instructions of one thread. A branch costs it
+/// far more than arithmetic: some of its passes compare all branches on one condition, and scalar
+/// accesses all run under the same one.
+static uint64_t work_of(const ir_op *op) {
+    enum { FUNCTION = 8, ACCESS = 4, BRANCH = 24 };
+    const ir_value *v = op->num_results ? op->results[0] : op->num_operands ? op->operands[0] : NULL;
+    if (op->opcode == OP_REDUCE)
+        v = op->operands[0];
+    if (ir_has_trait(op, TERMINATOR))
+        return 0;
+    bool is_tile = v && ir_is_tile(v->type) && v->layout;
+    uint64_t registers = is_tile ? layout_reg_count(v->layout) : 1;
+    if (op->num_regions || ir_has_trait(op, READS) || ir_has_trait(op, EFFECT))
+        return is_tile ? ACCESS * registers : BRANCH;
+    return (ir_has_trait(op, CHEAP) ? 1 : FUNCTION) * registers;
+}
+
 static void check_op_sizes(ir_op *op, void *ctx) {
     size_check *c = ctx;
+    c->work += work_of(op);
     if (op->block->parent && ir_has_trait(op->block->parent, ISOLATED))
         return; // combine functions work on single elements
     for (uint32_t i = 0; i < op->num_results && c->ok; i++)
@@ -541,8 +561,15 @@ static void check_op_sizes(ir_op *op, void *ctx) {
 }
 
 static bool check_function(emitter *e) {
-    size_check c = {e, true};
+    size_check c = {e, true, 0};
     ir_walk(e->func->body, check_op_sizes, &c);
+    if (c.ok && c.work > MAX_WORK) {
+        diag_error(e->diag, e->func->range,
+                   "the kernel is too large: about %llu instructions in each thread, more than %d; use "
+                   "smaller tiles, more warps, or loops that are not unrolled",
+                   (unsigned long long)c.work, MAX_WORK);
+        c.ok = false;
+    }
     return c.ok;
 }
 

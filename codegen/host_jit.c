@@ -251,6 +251,9 @@ static bool run(host_job *j) {
     double passed = now_s();
     if (j->options->keep_llvm_ir)
         j->out->llvm_ir = llvm_job_print(&j->llvm, j->module->arena);
+    j->out->times = (cg_times){built - start, passed - built, 0};
+    if (j->options->stop_at_llvm_ir)
+        return true;
     LLVMMemoryBufferRef object;
     if (!llvm_job_emit(&j->llvm, LLVMObjectFile, &object))
         return false;
@@ -259,7 +262,7 @@ static bool run(host_job *j) {
         return false;
     }
     bool ok = link_object(j, object);
-    j->out->times = (cg_times){built - start, passed - built, now_s() - passed};
+    j->out->times.emit_s = now_s() - passed;
     return ok;
 }
 

@@ -2,6 +2,7 @@
 //   pid (0, 0, 0) idx ( 12) x: 3.500000
 #include "codegen/host_rt.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -59,8 +60,12 @@ void host_print(host_warp *w, uint32_t site_index, const uint32_t *indices, cons
                 uint32_t mask) {
     const host_site *site = &w->sites[site_index];
     unsigned bytes = dtype_bytes(site->elem);
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c_locale);
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
         print_one(w, site, indices[lane], (const char *)values + lane * bytes);
     }
+    uselocale(before);
+    if (c_locale)
+        freelocale(c_locale);
 }

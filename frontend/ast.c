@@ -5,7 +5,11 @@
 
 #include <stdlib.h>
 
-enum { MAX_PARAMS = 1000 };
+enum {
+    MAX_PARAMS = 1000,
+    MAX_NODES = 1 << 20,  ///< expressions and statements of one file
+    MAX_DOTTED = 1 << 10, ///< bytes of a module's dotted name
+};
 
 // The top-level line that a position of a .py file belongs to; NULL in other files. Nodes are made
 // at the end of what they stand for, so it need not be the last one.
@@ -37,6 +41,8 @@ bool ast_report(ast_parser *ps, src_range at, const char *fmt, ...) {
     strbuf_vprintf(&text, fmt, args);
     va_end(args);
     diag_error(ps->diag, at, "%s", strbuf_view(&text).data);
+    ps->num_errors++;
+    ps->gave_up |= diag_is_full(ps->diag); // what is no kernel at all is not read to its end
     return true;
 }
 
@@ -71,7 +77,13 @@ const char *ast_op_text(ast_op op) {
 
 // --- expressions
 
+static void count_node(ast_parser *ps, src_range r) {
+    if (++ps->num_nodes == MAX_NODES)
+        ast_give_up(ps, r, "the file has too many expressions and statements", MAX_NODES);
+}
+
 static ast_expr *new_expr(ast_parser *ps, ast_expr_kind kind, src_range r) {
+    count_node(ps, r);
     ast_expr *e = ARENA_NEW(ps->arena, ast_expr);
     e->kind = kind;
     e->range = r;
@@ -289,6 +301,7 @@ ast_expr *ast_refused_items(ast_parser *ps, src_range r, const char *what, ast_e
 // --- simple statements
 
 static ast_stmt *new_stmt(ast_parser *ps, ast_stmt_kind kind, src_range r) {
+    count_node(ps, r);
     ast_stmt *s = ARENA_NEW(ps->arena, ast_stmt);
     s->kind = kind;
     s->range = r;
@@ -382,6 +395,10 @@ ast_stmt *ast_refused_stmt(ast_parser *ps, src_range r, const char *what) {
 }
 
 sv ast_dotted(ast_parser *ps, sv path, src_range name) {
+    if (path.len > MAX_DOTTED) {
+        ast_give_up(ps, name, "the name of a module is too long", MAX_DOTTED);
+        return path;
+    }
     return sv_format(ps->arena, "%" SV_FMT ".%" SV_FMT, SV_ARG(path), SV_ARG(ast_source(ps, name)));
 }
 

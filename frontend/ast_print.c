@@ -41,7 +41,7 @@ static void put_string(strbuf *out, sv text) {
     strbuf_putc(out, '"');
 }
 
-// The shortest text that reads back as the same number, with '.' in any locale.
+// The shortest text that reads back as the same number.
 static void put_float(strbuf *out, double value) {
     char text[40];
     for (int digits = 15; digits <= 17; digits++) {
@@ -50,9 +50,6 @@ static void put_float(strbuf *out, double value) {
         if (sscanf(text, "%lf", &back) == 1 && back == value)
             break;
     }
-    for (char *c = text; *c; c++)
-        if (*c == ',')
-            *c = '.';
     strbuf_puts(out, text);
     if (!strpbrk(text, ".en"))
         strbuf_puts(out, ".0");

@@ -123,7 +123,7 @@ void guess_try(name_guess *g, sv candidate) {
     if (g->wrong.len > MAX_GUESS_LENGTH || candidate.len > MAX_GUESS_LENGTH)
         return;
     unsigned d = edit_distance(g->wrong, candidate);
-    if (d < g->distance && 3 * d <= g->wrong.len + 1) { // one letter of two, two of five
+    if (d < g->distance && 3 * d <= g->wrong.len) { // one letter of three, two of six
         g->distance = d;
         g->best = candidate;
     }

@@ -5,7 +5,7 @@
 // spaces; the parser then sees blank lines there, and all positions stay what they were.
 #include "frontend/parse.h"
 
-static bool is_word(char c) {
+bool ast_is_word(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            (unsigned char)c >= 0x80;
 }
@@ -15,7 +15,7 @@ static bool is_end(char c) { return c == '\n' || c == '\r'; }
 
 static sv word_at(sv text, uint32_t i) {
     uint32_t end = i;
-    while (end < text.len && is_word(text.data[end]))
+    while (end < text.len && ast_is_word(text.data[end]))
         end++;
     return (sv){text.data + i, end - i};
 }
@@ -25,6 +25,10 @@ static bool is_one_of(sv word, const char *const *list) {
         if (sv_is(word, *list))
             return true;
     return false;
+}
+
+bool ast_word_is_one_of(sv text, uint32_t i, const char *const *list) {
+    return is_one_of(word_at(text, i), list);
 }
 
 static uint32_t skip_string(sv text, uint32_t i) {
@@ -72,7 +76,10 @@ bool ast_statement_follows(sv text, uint32_t i) {
     static const char *const words[] = {"assert", "break",  "class",    "continue", "def",    "del",
                                         "global", "import", "pass",     "raise",    "return", "try",
                                         "while",  "with",   "nonlocal", NULL};
-    return is_one_of(word_at(text, skip_blank_lines(text, i)), words);
+    i += text.data[i] == '\r' && i + 1 < text.len && text.data[i + 1] == '\n' ? 2 : 1;
+    while (i < text.len && is_blank(text.data[i]))
+        i++;
+    return is_one_of(word_at(text, i), words);
 }
 
 // The offset behind the logical line that starts at i.

@@ -44,6 +44,8 @@ static indent_level measure(const ast_parser *ps, uint32_t offset) {
 static char closer_of(char open) { return open == '(' ? ')' : open == '[' ? ']' : '}'; }
 
 static void report_never_closed(ast_parser *ps) {
+    if (ps->line_had_error) // a string that is not closed has swallowed the bracket's end
+        return;
     open_bracket b = ps->brackets[ps->num_brackets - 1];
     ast_report(ps, ast_range(ps, b.offset, b.offset + 1), "'%c' was never closed", b.kind);
 }
@@ -71,11 +73,14 @@ static int match_bracket(ast_parser *ps, int token, src_range at) {
     return closer_of(b.kind);
 }
 
-// Is the innermost open bracket closed before the file ends or another statement starts?
+// Is the innermost open bracket closed before another statement starts? Looks a good way ahead, but
+// not to the end of a file in which every line has the mistake.
 static bool is_closed_later(const ast_parser *ps) {
-    sv text = {ps->text.data, ps->end};
+    enum { FAR_AHEAD = 1 << 16 };
+    uint32_t left = ps->end - ps->offset, end = ps->offset + (left < FAR_AHEAD ? left : FAR_AHEAD);
+    sv text = {ps->text.data, end};
     int depth = 1;
-    for (uint32_t i = ps->offset; i < ps->end;) {
+    for (uint32_t i = ps->offset; i < end;) {
         char c = text.data[i];
         depth += c == '(' || c == '[' || c == '{';
         depth -= c == ')' || c == ']' || c == '}';
@@ -149,6 +154,7 @@ static int shallower(ast_parser *ps, indent_level level, src_range at) {
 static int indentation(ast_parser *ps, src_range token) {
     indent_level level = measure(ps, token.begin), top = ps->levels[ps->num_levels - 1];
     src_range at = here(ps, token.begin);
+    uint32_t errors = ps->num_errors;
     int result = 0;
     if (level.column > top.column) {
         check_tabs(ps, at, level.tabless > top.tabless);
@@ -158,15 +164,16 @@ static int indentation(ast_parser *ps, src_range token) {
             result = shallower(ps, level, at);
         check_tabs(ps, at, level.tabless == ps->levels[ps->num_levels - 1].tabless);
     }
-    ps->line_had_error = false;
+    ps->line_had_error = ps->num_errors != errors;
     return result;
 }
 
 // --- tokens
 
 static bool starts_block(int token) {
-    static const int headers[] = {TOK_CLASS, TOK_DEF,     TOK_ELIF, TOK_ELSE, TOK_EXCEPT, TOK_FOR,
-                                  TOK_IF,    TOK_FINALLY, TOK_TRY,  TOK_WITH, TOK_WHILE};
+    static const int headers[] = {TOK_CLASS, TOK_DEF,     TOK_ELIF, TOK_ELSE, TOK_EXCEPT,
+                                  TOK_FOR,   TOK_IF,      TOK_TRY,  TOK_WITH, TOK_WHILE,
+                                  TOK_MATCH, TOK_FINALLY, TOK_CASE};
     for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
         if (token == headers[i])
             return true;
@@ -221,6 +228,41 @@ static bool may_be_anything(const ast_parser *ps, int token) {
     return !is_marked && token != TOK_IMPORT && token != TOK_FROM;
 }
 
+// Is the last character of the line that matters a ':'?
+static bool line_ends_in_colon(sv text, uint32_t i) {
+    char last = 0;
+    while (i < text.len && !strchr("\r\n#", text.data[i])) {
+        last = strchr(" \t\f", text.data[i]) ? last : text.data[i];
+        i = ast_skip_text(text, i);
+    }
+    return last == ':';
+}
+
+// match, case and type are names, except where a statement begins with them: another word or a
+// literal follows, or what could be an operand if the line were not a header.
+static int soft_keyword(const ast_parser *ps, src_range at) {
+    static const struct {
+        const char *word;
+        int token;
+    } words[] = {{"match", TOK_MATCH}, {"case", TOK_CASE}, {"type", TOK_TYPE}};
+    static const char *const operators[] = {"and", "as", "if", "in", "is", "not", "or", "for", NULL};
+    sv word = ast_source(ps, at), text = {ps->text.data, ps->end};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (!sv_is(word, words[i].word))
+            continue;
+        uint32_t next = at.end;
+        while (next < text.len && strchr(" \t\f", text.data[next]))
+            next++;
+        char c = next < text.len ? text.data[next] : 0;
+        bool is_operand = ast_is_word(c) || c == '"' || c == '\'';
+        bool is_either = c && strchr("([{-+~*", c);
+        if (is_operand ? !ast_word_is_one_of(text, next, operators)
+                       : is_either && line_ends_in_colon(text, next))
+            return words[i].token;
+    }
+    return TOK_NAME;
+}
+
 static int finish_token(ast_parser *ps, int token, src_range at) {
     ps->last_token = token;
     ps->has_colon |= token == ':' && !ps->num_brackets;
@@ -230,6 +272,8 @@ static int finish_token(ast_parser *ps, int token, src_range at) {
 
 // The first token of a line, with the INDENT or DEDENT that comes before it.
 static int start_line(ast_parser *ps, int token, AST_YYSTYPE *value, src_range *at) {
+    if (token == TOK_NAME)
+        token = soft_keyword(ps, *at);
     ps->at_line_start = false;
     ps->first_token = token;
     ps->has_colon = false;
@@ -342,9 +386,8 @@ static size_t find_bad_byte(sv text) {
 }
 
 static bool is_readable(ast_parser *ps) {
-    enum { MAX_SOURCE_BYTES = 64 << 20 };
-    if (ps->text.len > MAX_SOURCE_BYTES) {
-        ast_report(ps, ast_range(ps, 0, 0), "the file is larger than 64 MiB");
+    if (ps->text.len > SOURCE_MAX_BYTES) {
+        ast_report(ps, ast_range(ps, 0, 0), "the file is larger than 16 MiB");
         return false;
     }
     size_t bad = find_bad_byte(ps->text);

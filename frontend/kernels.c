@@ -7,7 +7,9 @@
 typedef struct survey {
     fe_program *program;
     uint32_t function;      ///< index of the function walked
+    const name_map *index;  ///< of functions, by name
     bool *is_used;          ///< per function: named in the body of another
+    uint32_t *local_in;     ///< per function: the last one (plus 1) where its name is a local one
     const ast_stmt *result; ///< the first `return` of a value
 } survey;
 
@@ -46,10 +48,14 @@ static bool is_local(const ast_func *f, sv name) {
 }
 
 static void survey_name(survey *s, sv name) {
-    const fe_kernel *all = s->program->functions.data;
-    for (uint32_t i = 0; i < s->program->functions.len; i++)
-        if (i != s->function && sv_equal(all[i].name, name) && !s->is_used[i])
-            s->is_used[i] = !is_local(all[s->function].func, name);
+    uint32_t i;
+    if (!name_map_get(s->index, name, &i) || i == s->function || s->is_used[i] ||
+        s->local_in[i] == s->function + 1)
+        return;
+    if (is_local(s->program->functions.data[s->function].func, name))
+        s->local_in[i] = s->function + 1;
+    else
+        s->is_used[i] = true;
 }
 
 static void survey_expr(survey *s, const ast_expr *e) {
@@ -90,8 +96,12 @@ static const ast_param *open_param(const ast_func *f) {
 static const ast_stmt **survey_all(fe_program *p, bool *is_used) {
     uint32_t n = p->functions.len;
     const ast_stmt **results = ARENA_ARRAY(p->arena, const ast_stmt *, n + 1);
+    uint32_t *local_in = ARENA_ARRAY(p->arena, uint32_t, n + 1);
+    name_map index = {.arena = p->arena};
+    for (uint32_t i = 0; i < n; i++)
+        name_map_set(&index, p->functions.data[i].name, i);
     for (uint32_t i = 0; i < n; i++) {
-        survey s = {.program = p, .function = i, .is_used = is_used};
+        survey s = {p, i, &index, is_used, local_in, NULL};
         survey_block(&s, &p->functions.data[i].func->body);
         results[i] = s.result;
     }

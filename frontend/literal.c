@@ -1,9 +1,7 @@
 // Numbers and strings: what their text means. Python's rules for underscores, prefixes and escapes;
-// an f-string becomes its pieces of text and its expressions, each parsed where it stands. Numbers
-// are read without regard to the locale of the host program.
+// an f-string becomes its pieces of text and its expressions, each parsed where it stands.
 #include "frontend/parse.h"
 
-#include <locale.h>
 #include <stdlib.h>
 
 // --- numbers
@@ -54,11 +52,8 @@ static const char *read_float(ast_parser *ps, ast_expr *e, sv text) {
         else if (!between)
             return "a misplaced '_'";
     }
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    char *end = plain;
-    e->float_value = c_locale ? strtod_l(plain, &end, c_locale) : strtod(plain, &end);
-    if (c_locale)
-        freelocale(c_locale);
+    char *end;
+    e->float_value = strtod(plain, &end);
     return *end ? "a digit or letter that does not belong there" : NULL;
 }
 

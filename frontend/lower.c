@@ -35,12 +35,14 @@ value lower_error(lowering *lo, src_range at, const char *fmt, ...) {
         if (!f->module->is_library && (++notes <= MAX_CALL_NOTES || !f->parent->call.file))
             diag_note(lo->diag, f->call, "in the call of '%" SV_FMT "' here",
                       SV_ARG(f->func->name));
+    if (diag_is_full(lo->diag))
+        lower_stop(lo);
     return value_poison();
 }
 
 bool lower_descend(lowering *lo, src_range range) {
     if (++lo->depth <= MAX_NESTING)
-        return true;
+        return lo->statements < MAX_STATEMENTS; // else the lowering has been stopped
     if (lo->statements < MAX_STATEMENTS)
         lower_error(lo, range, "this is nested too deeply");
     lower_stop(lo);

@@ -55,6 +55,8 @@ static value lower_fstring(lowering *lo, const ast_expr *e) {
                                "time (%s); give it to print() as an argument of its own",
                                value_describe(lo->arena, &v));
         value_print(&v, &text);
+        if (text.len > VALUE_MAX_LENGTH)
+            return lower_error(lo, e->range, "the result is too long");
     }
     return value_string(strbuf_view(&text));
 }
@@ -162,7 +164,7 @@ static value lower_binary(lowering *lo, const ast_expr *e) {
 /// x and y and z: compile-time operands decide as soon as they can.
 static value lower_boolop(lowering *lo, const ast_expr *e) {
     value v = lower_expr(lo, e->items.data[0]);
-    for (uint32_t i = 1; i < e->items.len; i++) {
+    for (uint32_t i = 1; i < e->items.len && lower_count(lo, e->range); i++) {
         if (value_is_constexpr(&v) && value_truth(&v) == (e->op == AST_OR))
             return v;
         value next = lower_expr(lo, e->items.data[i]);
@@ -195,7 +197,7 @@ static value lower_membership(lowering *lo, const ast_expr *e, ast_op op, const 
 /// a < b <= c: each operand once, the comparisons joined by `and`.
 static value lower_compare(lowering *lo, const ast_expr *e) {
     value left = lower_expr(lo, e->left), all = value_bool(true);
-    for (uint32_t i = 0; i < e->items.len; i++) {
+    for (uint32_t i = 0; i < e->items.len && lower_count(lo, e->range); i++) {
         value right = lower_expr(lo, e->items.data[i]);
         ast_op op = e->ops[i];
         lower_set_range(lo, e->range);

@@ -159,6 +159,12 @@ static void lower_assert(lowering *lo, const ast_stmt *s) {
                     value_describe(lo->arena, &text));
         return;
     }
+    if (c.kind == VALUE_TUPLE) {
+        lower_error(lo, s->value->range,
+                    "an assertion of a tuple always holds; write 'assert condition, message' "
+                    "without parentheses");
+        return;
+    }
     if (value_is_constexpr(&c)) {
         if (!value_truth(&c))
             lower_error(lo, s->value->range, "assertion fails%s%" SV_FMT, text.str.len ? ": " : "",
@@ -184,6 +190,7 @@ static void refuse(lowering *lo, const ast_stmt *s) {
         {"try", "; use tl.device_assert for what must hold"},
         {"raise", "; use tl.static_assert or tl.device_assert"},
         {"class", "; use tuples"},
+        {"match", "; use if and elif"},
         {"del", "; names need no deleting"},
         {"global", "; pass the value as an argument"},
         {"nonlocal", "; pass the value as an argument"},
@@ -202,6 +209,13 @@ static void refuse(lowering *lo, const ast_stmt *s) {
         if (sv_is(name, advice[i].name))
             instead = advice[i].instead;
     lower_error(lo, s->range, "'%" SV_FMT "' is not supported%s", SV_ARG(name), instead);
+    if (s->kind == STMT_DEF) // what it would have bound is an error only once
+        scope_set(lo->scope, s->name, value_poison(), s->range);
+    for (uint32_t i = 0; i < s->num_imports; i++) {
+        const ast_import *im = &s->imports[i];
+        sv bound = im->alias.len ? im->alias : im->name.len ? im->name : im->path;
+        scope_set(lo->scope, bound, value_poison(), s->range);
+    }
 }
 
 static flow lower_stmt(lowering *lo, const ast_stmt *s) {

@@ -67,6 +67,7 @@ typedef struct ast_parser {
         uint32_t len, cap;
     } top_lines;         ///< of a .py file
     bool line_had_error; ///< something was reported on the current line
+    uint32_t num_nodes, num_errors;
     bool gave_up;        ///< a limit was passed: the rest of the file is not read
     bool too_deep_reported, tabs_reported;
 } ast_parser;
@@ -191,8 +192,12 @@ bool ast_report_open_bracket(ast_parser *ps, src_range found);
 void ast_blank_host_code(sv text, char *buffer);
 /// The offset after the comment, the string or the single character that starts at i.
 uint32_t ast_skip_text(sv text, uint32_t i);
-/// Does the first word after the blanks and line ends at i start a statement, and can it not stand
-/// inside an expression?
+/// Whether a character can be part of a name, and whether the name at i is in a list that ends in
+/// NULL.
+bool ast_is_word(char c);
+bool ast_word_is_one_of(sv text, uint32_t i, const char *const *list);
+/// Does the line after the line end at i begin with a word that starts a statement, and cannot
+/// stand inside an expression?
 bool ast_statement_follows(sv text, uint32_t i);
 
 // --- lexer.l

@@ -52,6 +52,7 @@ static void ast_yyerror(src_range *at, ast_parser *ps, const char *message);
 %token RETURN "'return'" TRY "'try'" WHILE "'while'" WITH "'with'" YIELD "'yield'"
 %token <op> COMPARE "a comparison" AUGMENT "an augmented '='" SHIFT "a shift" MULTIPLY "'//' or '%'"
 %token INVALID "invalid character"
+%token MATCH "'match'" CASE "'case'" TYPE "'type'" /* words only where indent.c sees a statement */
 %token POW "'**'" ARROW "'->'" WALRUS "':='" ELLIPSIS "'...'"
 
 %type <expr> named test or_test and_test not_test comparison chain arith primary atom exprs rhs
@@ -69,7 +70,7 @@ static void ast_yyerror(src_range *at, ast_parser *ps, const char *message);
 %type <op> compare
 %type <exprs> or_chain and_chain tests nameds dict_items target_list subs strings decorators
 %type <exprs> assignments
-%type <stmt> small compound if for while def decorated class try with async
+%type <stmt> small compound if for while def decorated class try with async match
 %type <block> lines line smalls simple block elifs orelse
 %type <args> args arg_list
 %type <param> param
@@ -136,6 +137,7 @@ small: exprs                        { $$ = ast_simple(ps, @$, STMT_EXPR, $1, NUL
     | RAISE test FROM test          { $$ = ast_refused_stmt(ps, @$, "raise"); }
     | GLOBAL names                  { $$ = ast_refused_stmt(ps, @$, "global"); }
     | NONLOCAL names                { $$ = ast_refused_stmt(ps, @$, "nonlocal"); }
+    | TYPE NAME type_params '=' test { $$ = ast_refused_stmt(ps, @$, "type"); }
     | IMPORT import_list            { $$ = ast_import_stmt(ps, @$, $2); }
     | FROM dots dotted IMPORT from_names
         { $$ = ast_import_stmt(ps, @$, ast_import_from(ps, $5, @2, $3)); }
@@ -184,7 +186,7 @@ from_list: NAME
 
 /* --- compound statements */
 
-compound: if | for | while | def | decorated | class | try | with | async
+compound: if | for | while | def | decorated | class | try | with | async | match
     ;
 if: IF named block elifs orelse     { $$ = ast_if(ps, src_join(@1, @2), $2, $3, $4, $5); }
     ;
@@ -201,7 +203,10 @@ while: WHILE named block orelse
 for: FOR targets IN exprs block orelse
         { $$ = ast_loop(ps, src_join(@1, @4), STMT_FOR, $2, $4, $5, $6); }
     ;
-def: DEF NAME '(' params ')' returns block { $$ = ast_def(ps, @2, $4, $6, $7); }
+def: DEF NAME type_params '(' params ')' returns block { $$ = ast_def(ps, @2, $5, $7, $8); }
+    ;
+type_params: %empty
+    | '[' subs ']'                  { ast_report(ps, @$, "type parameters are not supported"); }
     ;
 returns: %empty                     { $$ = NULL; }
     | ARROW annotation              { $$ = $2; }
@@ -213,8 +218,9 @@ decorated: decorators def           { $$ = ast_decorate(ps, $1, $2); }
 decorators: '@' named NEWLINE       { $$ = ast_list(ps, (ast_exprs){0}, $2); }
     | decorators '@' named NEWLINE  { $$ = ast_list(ps, $1, $3); }
     ;
-class: CLASS NAME block             { $$ = ast_refused_stmt(ps, src_join(@1, @2), "class"); }
-    | CLASS NAME '(' args ')' block { $$ = ast_refused_stmt(ps, src_join(@1, @5), "class"); }
+class: CLASS NAME type_params block { $$ = ast_refused_stmt(ps, src_join(@1, @2), "class"); }
+    | CLASS NAME type_params '(' args ')' block
+        { $$ = ast_refused_stmt(ps, src_join(@1, @6), "class"); }
     ;
 try: TRY block excepts orelse       { $$ = ast_refused_stmt(ps, @1, "try"); }
     | TRY block excepts orelse FINALLY block { $$ = ast_refused_stmt(ps, @1, "try"); }
@@ -224,16 +230,36 @@ excepts: except
     | excepts except
     ;
 except: EXCEPT block
-    | EXCEPT exprs block
-    | EXCEPT exprs AS NAME block
+    | EXCEPT star test block
+    | EXCEPT star test AS NAME block
+    ;
+star: %empty
+    | '*'
     ;
 with: WITH with_items block         { $$ = ast_refused_stmt(ps, src_join(@1, @2), "with"); }
+    | WITH '(' named_items ')' block { $$ = ast_refused_stmt(ps, src_join(@1, @4), "with"); }
+    ;
+named_items: test AS target
+    | named_items ',' with_item
     ;
 with_items: with_item
     | with_items ',' with_item
     ;
 with_item: test
     | test AS target
+    ;
+match: MATCH exprs block            { $$ = ast_refused_stmt(ps, src_join(@1, @2), "match"); }
+    | CASE patterns guard block     { $$ = ast_refused_stmt(ps, @1, "case"); }
+    ;
+patterns: pattern
+    | patterns ',' pattern
+    ;
+pattern: or_test
+    | or_test AS NAME
+    | '*' NAME
+    ;
+guard: %empty
+    | IF named
     ;
 async: ASYNC def                    { $$ = ast_refused_stmt(ps, @1, "async"); }
     | ASYNC for                     { $$ = ast_refused_stmt(ps, @1, "async"); }

@@ -8,7 +8,6 @@
 
 enum {
     MAX_FILES = 256,
-    MAX_FILE_BYTES = 16 << 20,
     MAX_IMPORT_CHAIN = 32,
 };
 
@@ -61,10 +60,8 @@ sv program_triton_submodule(sv module, sv name) {
 // --- names
 
 const symbol *program_find(const fe_module *m, sv name) {
-    for (uint32_t i = m->symbols.len; i-- > 0;)
-        if (sv_equal(m->symbols.data[i].name, name))
-            return &m->symbols.data[i];
-    return NULL;
+    uint32_t i;
+    return name_map_get(&m->symbol_of, name, &i) ? &m->symbols.data[i] : NULL;
 }
 
 const symbol *program_resolve(const fe_module **m, sv name) {
@@ -102,9 +99,9 @@ static bool read_file(arena *a, const char *path, sv *out) {
     strbuf_puts(&text, "");
     char chunk[4096];
     size_t n;
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && text.len <= MAX_FILE_BYTES)
+    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && text.len <= SOURCE_MAX_BYTES)
         strbuf_put(&text, (sv){chunk, n});
-    bool ok = !ferror(f) && text.len <= MAX_FILE_BYTES;
+    bool ok = !ferror(f) && text.len <= SOURCE_MAX_BYTES;
     fclose(f);
     *out = strbuf_view(&text);
     return ok;
@@ -162,7 +159,10 @@ static const fe_module *find_import(fe_program *p, const fe_module *from, const 
 
 // --- imports
 
-static void add_symbol(fe_program *p, fe_module *m, symbol s) { VEC_PUSH(p->arena, m->symbols, s); }
+static void add_symbol(fe_program *p, fe_module *m, symbol s) {
+    name_map_set(&m->symbol_of, s.name, m->symbols.len);
+    VEC_PUSH(p->arena, m->symbols, s);
+}
 
 static sv first_component(sv path) {
     for (size_t i = 0; i < path.len; i++)
@@ -285,6 +285,7 @@ static bool is_host_function(const fe_module *m, bool has_jit, const ast_func *f
 
 static const fe_module *read_module(fe_program *p, uint32_t file, bool is_library) {
     fe_module *m = ARENA_NEW(p->arena, fe_module);
+    m->symbol_of.arena = p->arena;
     m->file = file;
     m->is_library = is_library;
     m->is_python = ends_with(sv_from(diag_file_path(p->diag, file)), ".py");

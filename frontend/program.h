@@ -6,6 +6,7 @@
 
 #include "frontend/frontend.h"
 #include "frontend/value.h"
+#include "support/names.h"
 
 typedef struct fe_module fe_module;
 
@@ -34,6 +35,7 @@ struct fe_module {
     bool is_python;  ///< a .py file: host code is around
     bool is_library; ///< the embedded standard library
     VEC(symbol) symbols;
+    name_map symbol_of; ///< by name: the last of that name
 };
 
 struct fe_program {

@@ -1,20 +1,13 @@
 // Names and their bindings; see scope.h.
 #include "frontend/scope.h"
 
-void scope_init(scope *s, arena *a, const fe_module *m) { *s = (scope){.arena = a, .module = m}; }
-
-static bool find_slot(const scope *s, sv name, uint32_t *slot) {
-    for (uint32_t i = s->len; i-- > 0;)
-        if (sv_equal(s->names[i], name)) {
-            *slot = i;
-            return true;
-        }
-    return false;
+void scope_init(scope *s, arena *a, const fe_module *m) {
+    *s = (scope){.arena = a, .module = m, .slot_of = {.arena = a}};
 }
 
 uint32_t scope_slot(scope *s, sv name) {
     uint32_t slot;
-    if (find_slot(s, name, &slot))
+    if (name_map_get(&s->slot_of, name, &slot))
         return slot;
     if (s->len == s->cap) {
         uint32_t cap = s->cap ? s->cap * 2 : 16;
@@ -26,6 +19,7 @@ uint32_t scope_slot(scope *s, sv name) {
             arena_grow(s->arena, s->keeps_constexpr, s->cap * sizeof(bool), cap * sizeof(bool));
         s->cap = cap;
     }
+    name_map_set(&s->slot_of, name, s->len);
     s->names[s->len] = name;
     s->slots[s->len] = NULL;
     s->keeps_constexpr[s->len] = false;
@@ -34,7 +28,7 @@ uint32_t scope_slot(scope *s, sv name) {
 
 const binding *scope_find(const scope *s, sv name) {
     uint32_t slot;
-    return find_slot(s, name, &slot) ? s->slots[slot] : NULL;
+    return name_map_get(&s->slot_of, name, &slot) ? s->slots[slot] : NULL;
 }
 
 void scope_bind(scope *s, uint32_t slot, binding_state state, value v, src_range where) {
@@ -49,7 +43,7 @@ void scope_set(scope *s, sv name, value v, src_range where) {
 
 void scope_remove(scope *s, sv name) {
     uint32_t slot;
-    if (find_slot(s, name, &slot))
+    if (name_map_get(&s->slot_of, name, &slot))
         s->slots[slot] = NULL;
 }
 

@@ -10,10 +10,6 @@
 
 typedef __int128 wide;
 
-enum {
-    MAX_REPEATED_ITEMS = 1 << 16, ///< of a tuple or string made by `*` or `+`
-};
-
 static const char NOT_APPLICABLE[] = "";
 static const char TOO_LARGE[] = "integer too large (more than 64 bits)";
 static const char DIVISION_BY_ZERO[] = "division by zero";
@@ -170,7 +166,7 @@ static const char *int_binary(ast_op op, const value *a, const value *b, value *
 static const char *repeat(arena *a, const value *x, const value *count, value *out) {
     wide n = to_wide(count) < 0 ? 0 : to_wide(count);
     uint64_t len = x->kind == VALUE_STRING ? x->str.len : x->num_items;
-    if (len > 0 && n > (wide)(MAX_REPEATED_ITEMS / len))
+    if (len > 0 && n > (wide)(VALUE_MAX_LENGTH / len))
         return "the result is too long";
     uint64_t times = len ? (uint64_t)n : 0;
     if (x->kind == VALUE_STRING) {
@@ -191,12 +187,12 @@ static const char *repeat(arena *a, const value *x, const value *count, value *o
 
 static const char *concatenate(arena *a, const value *x, const value *y, value *out) {
     if (x->kind == VALUE_STRING) {
-        if (x->str.len + y->str.len > MAX_REPEATED_ITEMS)
+        if (x->str.len + y->str.len > VALUE_MAX_LENGTH)
             return "the result is too long";
         *out = value_string(sv_format(a, "%" SV_FMT "%" SV_FMT, SV_ARG(x->str), SV_ARG(y->str)));
         return NULL;
     }
-    if (x->num_items + y->num_items > MAX_REPEATED_ITEMS)
+    if (x->num_items + y->num_items > VALUE_MAX_LENGTH)
         return "the result is too long";
     value both = {.kind = VALUE_TUPLE, .num_items = x->num_items + y->num_items};
     both.items = ARENA_ARRAY(a, value, both.num_items + 1);

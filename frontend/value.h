@@ -7,6 +7,8 @@
 #include "frontend/ast.h"
 #include "ir/ir.h"
 
+enum { VALUE_MAX_LENGTH = 1 << 16 }; ///< of a tuple or string that is computed
+
 typedef struct value value;
 typedef struct builtin builtin;
 

@@ -5,6 +5,7 @@
 #include "ir/passes.h"
 #include "runtime/rt.h"
 
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,13 +154,16 @@ static bool scan_tile_ir(tile_module *m, const session *s) {
     return true;
 }
 
-/// Runs fn(s, ctx) with a fresh arena; running out of memory anywhere below comes back here.
+/// Runs fn(s, ctx) with a fresh arena; running out of memory anywhere below comes back here. The
+/// compiler reads and writes numbers by the locale of its thread, whatever the application has set,
+/// so that is "C" meanwhile.
 static tile_status with_session(tile_status (*fn)(session *s, void *ctx, tile_error *error), void *ctx,
                                 tile_error *error) {
     session s = {.arena = arena_create()};
     if (!s.arena)
         return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
     arena *a = s.arena; // unchanged since setjmp, so it is known after longjmp
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c_locale);
     jmp_buf recovery;
     tile_status status;
     if (setjmp(recovery)) {
@@ -169,6 +173,9 @@ static tile_status with_session(tile_status (*fn)(session *s, void *ctx, tile_er
         status = fn(&s, ctx, error);
     }
     arena_destroy(a);
+    uselocale(before);
+    if (c_locale)
+        freelocale(c_locale);
     return status;
 }
 

@@ -1,13 +1,12 @@
 // Modules: a source text and its kernels. Loading reads and checks the source; nothing is compiled
 // before a launch or a warmup asks for a specialization.
 #include "runtime/rt.h"
+#include "support/diag.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_SOURCE_BYTES = 64 << 20 };
 
 static void free_kernel(tile_kernel *k) {
     if (!k)
@@ -59,8 +58,8 @@ tile_status tile_module_load_string(tile_device *device, const char *name, const
     *out_module = NULL;
     if (!device || (!source && length))
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "%s is NULL", device ? "source" : "device");
-    if (length > MAX_SOURCE_BYTES)
-        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "the source is over 64 MiB");
+    if (length > SOURCE_MAX_BYTES)
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "the source is over 16 MiB");
     tile_module *m = calloc(1, sizeof *m);
     if (!m)
         return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
@@ -95,7 +94,7 @@ static tile_status read_file(const char *path, char **out, size_t *out_len, tile
     for (;;) {
         if (len == cap) {
             cap = cap ? cap * 2 : 16 << 10;
-            char *grown = cap > 2u * MAX_SOURCE_BYTES ? NULL : realloc(data, cap);
+            char *grown = cap > 2u * SOURCE_MAX_BYTES ? NULL : realloc(data, cap);
             if (!grown)
                 break;
             data = grown;

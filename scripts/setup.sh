@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need: Debian 12 or 13 (tested), Ubuntu 24.04 (package names
-# known, untested). Does nothing if all is there. Runs as root, or through sudo.
+# known, untested). Does nothing if all is there. Runs as root, or through sudo. `scripts/setup.sh
+# fuzz` installs what fuzzing needs as well: the clang of LLVM's version, with its libFuzzer.
 set -euo pipefail
 
 if [ ! -r /etc/os-release ] || ! command -v apt-get >/dev/null; then
@@ -30,6 +31,15 @@ for version in 22 21 20 19; do
         break
     fi
 done
+purpose=${1:-}
+need_clang() {
+    local package
+    [ "$purpose" = fuzz ] || return 0
+    for package in "clang-$llvm" "libclang-rt-$llvm-dev"; do
+        installed "$package" || need+=("$package")
+    done
+}
+[ -z "$llvm" ] || need_clang
 if [ -z "$llvm" ] || [ ${#need[@]} -gt 0 ]; then
     as_root=()
     if [ "$(id -u)" -ne 0 ]; then
@@ -48,6 +58,7 @@ if [ -z "$llvm" ] || [ ${#need[@]} -gt 0 ]; then
             exit 1
         fi
         need+=("llvm-$llvm-dev" "llvm-$llvm-tools")
+        need_clang
     fi
     echo "setup: installing ${need[*]}"
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \

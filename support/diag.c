@@ -10,6 +10,7 @@
 enum {
     MAX_SHOWN = 20,    // errors rendered; the rest is counted
     MAX_STORED = 500,  // messages kept; the rest is counted
+    MAX_ERRORS = 200,  // looked for
     WINDOW_BYTES = 160 // of a source line, in a text message
 };
 
@@ -204,6 +205,7 @@ void diag_label(diag *d, src_range at, const char *fmt, ...) {
 }
 
 uint32_t diag_error_count(const diag *d) { return d->num_errors; }
+bool diag_is_full(const diag *d) { return d->num_errors >= MAX_ERRORS; }
 uint32_t diag_warning_count(const diag *d) { return d->num_warnings; }
 void diag_warnings_are_errors(diag *d) { d->warnings_are_errors = true; }
 

@@ -17,6 +17,9 @@ typedef struct src_range {
 /// The smallest range that covers both.
 src_range src_join(src_range a, src_range b);
 
+/// Of a source file: larger ones are refused by whoever reads them.
+enum { SOURCE_MAX_BYTES = 16 << 20 };
+
 typedef enum diag_severity { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE } diag_severity;
 
 /// 1-based line and byte column.
@@ -48,6 +51,8 @@ void diag_note(diag *d, src_range at, const char *fmt, ...) __attribute__((forma
 void diag_label(diag *d, src_range at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 uint32_t diag_error_count(const diag *d);
+/// True after so many errors that whoever looks for more may stop: far more than are shown.
+bool diag_is_full(const diag *d);
 uint32_t diag_warning_count(const diag *d);
 
 /// -Werror, -Wname, -Wno-name.

@@ -69,15 +69,15 @@ static bool read_input(job *j, sv *out) {
     strbuf_init(&text, j->arena);
     char chunk[16384];
     size_t n;
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && text.len < 64u << 20)
+    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && text.len <= SOURCE_MAX_BYTES)
         strbuf_put(&text, (sv){chunk, n});
     int failed = ferror(f) ? errno : 0;
     if (!is_stdin)
         fclose(f);
     if (failed)
         return complain(j, "cannot read", j->path, strerror(failed));
-    if (text.len >= 64u << 20)
-        return complain(j, "cannot read", j->path, "it is over 64 MiB");
+    if (text.len > SOURCE_MAX_BYTES)
+        return complain(j, "cannot read", j->path, "it is over 16 MiB");
     *out = strbuf_view(&text);
     return true;
 }
@@ -227,7 +227,7 @@ static bool lower_file(job *j) {
         for (uint32_t i = 0; i < o->kernels.len; i++)
             lower_signatures(j, fe_find_kernel(j->program, sv_from(o->kernels.data[i])));
     else
-        for (uint32_t i = 0; i < fe_kernel_count(j->program); i++)
+        for (uint32_t i = 0; i < fe_kernel_count(j->program) && !diag_is_full(j->diag); i++)
             lower_signatures(j, fe_get_kernel(j->program, i));
     return !diag_error_count(j->diag);
 }
@@ -386,6 +386,7 @@ static bool generate(job *j) {
         .no_fp_fusion = o->no_fp_fusion,
         .line_info = true,
         .keep_llvm_ir = o->emit == EMIT_LLVM,
+        .stop_at_llvm_ir = o->emit == EMIT_LLVM && !o->resource_usage,
         .source_name = j->path,
     };
     if (!cg_compile_ptx(j->module, &cg, &j->binary))

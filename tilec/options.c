@@ -35,9 +35,22 @@ static bool take_include(parse *p, const char *v) {
     return true;
 }
 
+/// Every class of warning that the compiler has.
+static const char *const warning_names[] = {"static-print", "not-applied"};
+enum { NUM_WARNINGS = sizeof warning_names / sizeof *warning_names };
+
 static bool take_warning(parse *p, const char *v) {
+    bool known = !strcmp(v, "error");
+    const char *name = strncmp(v, "no-", 3) == 0 ? v + 3 : v;
+    strbuf expected;
+    strbuf_init(&expected, p->arena);
+    strbuf_puts(&expected, "error, or (after 'no-' or not)");
+    for (int i = 0; i < NUM_WARNINGS; i++) {
+        known |= !strcmp(name, warning_names[i]);
+        strbuf_printf(&expected, "%s %s", i ? " or" : "", warning_names[i]);
+    }
     VEC_PUSH(p->arena, p->o->warnings, sv_from(v));
-    return true;
+    return known || wrong(p, "-W", v, expected.data);
 }
 
 static const char *const emit_names[] = {
