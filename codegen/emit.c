@@ -11,7 +11,7 @@
 
 enum {
     MAX_REGS_PER_TILE = 1024, ///< beyond it LLVM and the assembler take minutes and all spills
-    MAX_WORK = 1 << 16,       ///< see work_of
+    MAX_WORK = 1 << 15,       ///< see work_of
 };
 
 typedef void emit_fn(emitter *e, const ir_op *op);
@@ -534,18 +534,25 @@ static void check_value(size_check *c, const ir_value *v, src_range range) {
     }
 }
 
+static void count_op(ir_op *op, void *ctx) {
+    (void)op;
+    ++*(uint64_t *)ctx;
+}
+
 /// What LLVM has to do for an op, roughly, in simple instructions of one thread. A branch costs it
 /// far more than arithmetic: some of its passes compare all branches on one condition, and scalar
 /// accesses all run under the same one.
 static uint64_t work_of(const ir_op *op) {
-    enum { FUNCTION = 8, ACCESS = 4, BRANCH = 24 };
-    const ir_value *v = op->num_results ? op->results[0] : op->num_operands ? op->operands[0] : NULL;
-    if (op->opcode == OP_REDUCE)
-        v = op->operands[0];
+    enum { FUNCTION = 4, ACCESS = 4, BRANCH = 12, EXCHANGES = 16 };
+    const ir_value *v = op->num_operands ? op->operands[0] : op->num_results ? op->results[0] : NULL;
+    bool is_tile = v && ir_is_tile(v->type) && v->layout;
+    uint64_t registers = is_tile ? layout_reg_count(v->layout) : 1, combine = 0;
     if (ir_has_trait(op, TERMINATOR))
         return 0;
-    bool is_tile = v && ir_is_tile(v->type) && v->layout;
-    uint64_t registers = is_tile ? layout_reg_count(v->layout) : 1;
+    if (ir_has_trait(op, ISOLATED)) {
+        ir_walk(op->regions[0], count_op, &combine);
+        return combine * (registers + EXCHANGES);
+    }
     if (op->num_regions || ir_has_trait(op, READS) || ir_has_trait(op, EFFECT))
         return is_tile ? ACCESS * registers : BRANCH;
     return (ir_has_trait(op, CHEAP) ? 1 : FUNCTION) * registers;
@@ -553,9 +560,9 @@ static uint64_t work_of(const ir_op *op) {
 
 static void check_op_sizes(ir_op *op, void *ctx) {
     size_check *c = ctx;
-    c->work += work_of(op);
     if (op->block->parent && ir_has_trait(op->block->parent, ISOLATED))
         return; // combine functions work on single elements
+    c->work += work_of(op);
     for (uint32_t i = 0; i < op->num_results && c->ok; i++)
         check_value(c, op->results[i], op->range);
 }

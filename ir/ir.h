@@ -20,6 +20,7 @@
 enum {
     IR_MAX_RANK = LAYOUT_MAX_RANK,
     IR_MAX_ELEMENTS = 1 << 20,
+    IR_MAX_PARAMS = 1000,
     IR_MAX_NESTING = 200, ///< regions within regions; code that recurses over regions relies on it
 };
 

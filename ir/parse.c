@@ -589,6 +589,10 @@ static void read_param(parser *p) {
     }
     if (p->failed)
         return;
+    if (p->func->num_params == IR_MAX_PARAMS) {
+        fail(p, begin, "more than %d parameters", IR_MAX_PARAMS);
+        return;
+    }
     ir_value *v = ir_add_param(p->func, b.name, b.type, divisibility, is_one, range_from(p, begin));
     define_value(p, &b, v);
     p->func->params[p->func->num_params - 1].name = v->name;

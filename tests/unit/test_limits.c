@@ -116,6 +116,11 @@ static const input inputs[] = {
     {"globals", NULL, "", 20000, "A^ = ^\n", K "    store(x, A19999)\n", 0, "", ""},
     {"variables", NULL, K, 20000, "    a^ = n + ^\n", "    store(x, a1)\n", 0, "", ""},
     {"variables of a loop", NULL, K, 2000, "    a^ = n + ^\n", "    for i in range(n):\n", 2000, "        a^ = a^ + i\n", "    store(x, a1)\n"},
+    {"variables of many branches", "the kernel has more than 200000 statements", K, 5000, "    a^ = n + ^\n", "", 5000, "    if n > ^:\n        a^ = n\n", "    store(x, a1)\n"},
+    {"a long combine function", "the kernel is too large: about", "def f(a, b):\n    c = a + b\n", 5000, "    c = c * c + a\n", "    return c\n" K "    store(x, reduce(load(x + arange(0, 1024)), 0, f))\n", 0, "", ""},
+    {"parameters.tir", "more than 1000 parameters", "func @k(%a: i32", 50000, ", %p^: i32", ") {num_warps = 4, num_ctas = 1, num_stages = 1} {\n  return\n}\n", 0, "", ""},
+    {"regions.tir", "regions are nested more than 200 deep", "func @k(%c: i1) {num_warps = 4, num_ctas = 1, num_stages = 1} {\n", 100000, "  if %c {\n", "", 0, "", ""},
+    {"stores.tir", "the kernel is too large: about", "func @k(%x: *fp32, %f: fp32) {num_warps = 4, num_ctas = 1, num_stages = 1} {\n", 100000, "  store %x, %f\n", "  return\n}\n", 0, "", ""},
     {"functions of one name", NULL, "", 20000, "def k(x: *fp32):\n    store(x, ^)\n", "", 0, "", ""},
 };
 // clang-format on
@@ -183,7 +188,7 @@ static void run_input(void **state) {
     const input *in = *state;
     char dir[] = "/tmp/tile-limits-XXXXXX", path[64], messages[64];
     assert_non_null(mkdtemp(dir));
-    snprintf(path, sizeof(path), "%s/a.%s", dir, strstr(in->name, ".py") ? "py" : "tile");
+    snprintf(path, sizeof(path), "%s/a.%s", dir, strchr(in->name, '.') ? strchr(in->name, '.') + 1 : "tile");
     snprintf(messages, sizeof(messages), "%s/messages", dir);
     write_input(in, path);
     fflush(NULL);
