@@ -3,6 +3,10 @@
 
 #include "ir/passes.h"
 
+static void run(void (*fn)(arena *a, sv text), arena *a, const uint8_t *data, size_t size) {
+    fn(a, (sv){arena_copy_string(a, (const char *)data, size), size});
+}
+
 void fuzz_in_arena(void (*fn)(arena *a, sv text), const uint8_t *data, size_t size) {
     arena *a = arena_create();
     jmp_buf recovery;
@@ -10,7 +14,7 @@ void fuzz_in_arena(void (*fn)(arena *a, sv text), const uint8_t *data, size_t si
         return;
     if (!setjmp(recovery)) {
         arena_on_out_of_memory(a, &recovery);
-        fn(a, (sv){arena_copy_string(a, (const char *)data, size), size});
+        run(fn, a, data, size);
     }
     arena_destroy(a);
 }
