@@ -9,13 +9,13 @@ static const char source[] = "def k(x, n, c: constexpr = 1, *, y: \"*fp32:16\" =
                              "        static_print(c)\n";
 
 static void lower(arena *a, const signature *s) {
-    static const fe_options options = {.num_warps = 1, .num_ctas = 1, .num_stages = 1};
+    static const fe_options fe = {.num_warps = 1, .num_ctas = 1, .num_stages = 1};
     diag *d = diag_create(a);
     sv text = {source, sizeof(source) - 1};
-    fe_program *p = fe_load(a, d, diag_add_file(d, "/nowhere/k.tile", text), &options);
+    fe_program *p = fe_load(a, d, diag_add_file(d, "/nowhere/k.tile", text), &fe);
     FUZZ_CHECK(p, "the kernel of this test is wrong");
     ir_module *m = ir_module_create(a, d);
-    ir_func *f = fe_lower(p, m, fe_find_kernel(p, SV("k")), s->args, s->num_args, &options);
+    ir_func *f = fe_lower(p, m, fe_find_kernel(p, SV("k")), s->args, s->num_args, &fe);
     FUZZ_CHECK(f || diag_error_count(d), "lowering failed without a message");
     if (f) {
         FUZZ_CHECK(ir_verify(f, "after lowering"), "lowering made bad IR");
