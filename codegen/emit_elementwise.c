@@ -83,9 +83,18 @@ static LLVMValueRef shift_in_range(emitter *e, dtype t, LLVMValueRef y) {
     return LLVMBuildICmp(e->b, LLVMIntULT, y, emit_const_like(e, y, dtype_bits(t)), "");
 }
 
+/// A distance that LLVM may shift by: y if that is `ok`, else anything below the width. PTX shifts by
+/// 32-bit distances, and some LLVMs (22) fold a choice like this one on a 64-bit y into the shift of
+/// its low half; taking the low bits says the same in a way that they leave alone.
+static LLVMValueRef shift_distance(emitter *e, dtype t, LLVMValueRef y, LLVMValueRef ok) {
+    if (dtype_bits(t) == 64)
+        return LLVMBuildAnd(e->b, y, emit_const_like(e, y, 63), "");
+    return select_of(e, ok, y, LLVMConstNull(LLVMTypeOf(y)));
+}
+
 static LLVMValueRef emit_shl(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
     LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(x)), ok = shift_in_range(e, t, y);
-    return select_of(e, ok, LLVMBuildShl(e->b, x, select_of(e, ok, y, zero), ""), zero);
+    return select_of(e, ok, LLVMBuildShl(e->b, x, shift_distance(e, t, y, ok), ""), zero);
 }
 
 static LLVMValueRef emit_shr(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
@@ -93,7 +102,7 @@ static LLVMValueRef emit_shr(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y
     if (dtype_is_signed(t)) // too far is as far as one can: all sign bits
         return LLVMBuildAShr(e->b, x, select_of(e, ok, y, emit_const_like(e, y, dtype_bits(t) - 1)),
                              "");
-    return select_of(e, ok, LLVMBuildLShr(e->b, x, select_of(e, ok, y, zero), ""), zero);
+    return select_of(e, ok, LLVMBuildLShr(e->b, x, shift_distance(e, t, y, ok), ""), zero);
 }
 
 static LLVMValueRef int_min_max(emitter *e, dtype t, bool is_max, LLVMValueRef x, LLVMValueRef y) {

@@ -230,67 +230,30 @@ static void store_all(emitter *e, const access_plan *p, unsigned vec) {
     }
 }
 
-/// How many registers of an access's elements go into a 32-bit word.
-static unsigned elements_per_word(const access_plan *p, unsigned n) {
-    dtype elem = p->op->operands[0]->type.pointee;
-    unsigned bits = 8 * dtype_bytes(elem);
-    return bits >= 32 || n * bits < 32 || elem == DT_I1 ? 1 : 32 / bits;
-}
-
-/// n registers of small elements as words, and back.
-static void pack_words(emitter *e, LLVMValueRef *regs, unsigned n, unsigned per_word) {
-    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm);
-    LLVMTypeRef part = LLVMIntTypeInContext(e->llvm, 32 / per_word);
-    for (unsigned r = 0; per_word > 1 && r < n; r++) {
-        LLVMValueRef bits = LLVMBuildZExt(e->b, LLVMBuildBitCast(e->b, regs[r], part, ""), i32, "");
-        unsigned at = r % per_word, w = r / per_word;
-        bits = LLVMBuildShl(e->b, bits, emit_const_i32(e, at * 32 / per_word), "");
-        regs[w] = at ? LLVMBuildOr(e->b, regs[w], bits, "") : bits;
-    }
-}
-
-static void unpack_words(emitter *e, LLVMValueRef *regs, unsigned n, unsigned per_word,
-                         LLVMTypeRef type) {
-    LLVMTypeRef part = LLVMIntTypeInContext(e->llvm, 32 / per_word);
-    for (unsigned r = n; per_word > 1 && r-- > 0;) {
-        LLVMValueRef shift = emit_const_i32(e, r % per_word * 32 / per_word);
-        LLVMValueRef bits = LLVMBuildLShr(e->b, regs[r / per_word], shift, "");
-        regs[r] = LLVMBuildBitCast(e->b, LLVMBuildTrunc(e->b, bits, part, ""), type, "");
-    }
-}
-
 /// Carries the plan out: in vectors, or, in threads where one of them is ragged, element by element.
-/// `regs` takes what is loaded, n elements. The two paths are joined by words, as vectors bring
-/// them: taking words apart in one path would make the other wait for its loads.
+/// `regs` takes what is loaded, n elements.
 static void carry_out(emitter *e, const access_plan *p, LLVMValueRef *regs, unsigned n) {
     LLVMValueRef *paths[2], clean = is_clean(e, p->op, p->vec);
     LLVMBasicBlockRef block[2], ends[2], before = LLVMGetInsertBlock(e->b);
     LLVMBasicBlockRef done = emit_new_block(e, "");
-    LLVMTypeRef type = NULL;
-    unsigned per_word = elements_per_word(p, n);
     for (unsigned i = 0; i < 2; i++) {
         block[i] = emit_new_block(e, "");
         LLVMPositionBuilderAtEnd(e->b, block[i]);
         paths[i] = emit_new_regs(e, n);
-        if (regs) {
+        if (regs)
             load_all(e, p, i == 0 ? p->vec : 1, paths[i]);
-            type = LLVMTypeOf(paths[i][0]);
-            pack_words(e, paths[i], n, per_word);
-        } else {
+        else
             store_all(e, p, i == 0 ? p->vec : 1);
-        }
         ends[i] = LLVMGetInsertBlock(e->b);
         LLVMBuildBr(e->b, done);
     }
     LLVMPositionBuilderAtEnd(e->b, before);
     LLVMBuildCondBr(e->b, clean, block[0], block[1]);
     LLVMPositionBuilderAtEnd(e->b, done);
-    for (unsigned w = 0; regs && w < n / per_word; w++) {
-        regs[w] = LLVMBuildPhi(e->b, LLVMTypeOf(paths[0][w]), "");
-        LLVMAddIncoming(regs[w], (LLVMValueRef[]){paths[0][w], paths[1][w]}, ends, 2);
+    for (unsigned r = 0; regs && r < n; r++) {
+        regs[r] = LLVMBuildPhi(e->b, LLVMTypeOf(paths[0][r]), "");
+        LLVMAddIncoming(regs[r], (LLVMValueRef[]){paths[0][r], paths[1][r]}, ends, 2);
     }
-    if (regs)
-        unpack_words(e, regs, n, per_word, type);
 }
 
 static access_plan plan_access(emitter *e, const ir_op *op) {

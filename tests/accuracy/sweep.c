@@ -35,7 +35,7 @@ static double judge(const function *f, number_type t, bound b, const double *ope
         return 0;
     }
     double error = t == FP64 ? ulps_wide(got, want) : ulps(t, got, (double)want);
-    double slope = b.slope ? b.slope * fabs(operands[0]) : 0; // never 0 * infinity
+    double slope = isfinite(operands[0]) ? b.slope * fabs(operands[0]) : 0;
     *ok = error <= (b.ulp == ROUNDED ? 0 : b.ulp + slope);
     return error;
 }
