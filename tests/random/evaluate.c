@@ -631,6 +631,9 @@ static void run_program(evaluator *ev) {
 }
 
 verdict evaluate(const program *p, memory *m, sabotage broken) {
+    verdict scopes = check_scopes(p);
+    if (scopes.kind != V_FIT)
+        return scopes;
     evaluator *ev = calloc(1, sizeof *ev);
     ev->arena = malloc(ARENA_CELLS * sizeof(cell));
     ev->p = p;

@@ -49,6 +49,9 @@ typedef enum sabotage {
     SABOTAGE_MASK,
 } sabotage;
 
+/// Whether each name is assigned before its use, in code that is not reached as well (scope.c).
+verdict check_scopes(const program *p);
+
 /// Runs all programs of the grid. The memory is what they leave.
 verdict evaluate(const program *p, memory *m, sabotage broken);
 

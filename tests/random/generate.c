@@ -676,7 +676,8 @@ static bool repair(program *p, const verdict *v) {
     search s = {.p = p, .what = v->at};
     bool expression =
         v->at && v->at->type.elem != T_PTR && v->kind != V_RACE && v->kind != V_TOO_LONG;
-    if (expression && v->kind != V_TYPES && v->kind != V_UNBOUND) {
+    bool in_result = v->kind == V_UNBOUND && !v->in; // of a helper: no statement to drop
+    if (in_result || (expression && v->kind != V_TYPES && v->kind != V_UNBOUND)) {
         walk_nodes(p, fix_inexact, &s);
         return s.done;
     }

@@ -53,10 +53,14 @@ node *gen_literal(gen *g, elem t) {
 }
 
 static node *constant(gen *g, type t) {
-    double v = is_float(t.elem) ? small_float(g) : (double)small_int(g, t.elem);
-    node *n = styled(g, new_full(g->p, t, v));
-    if (n->kid[0]->kind == N_NUM && t.elem != T_I1)
-        n->kid[0]->i = is_float(t.elem) ? 0 : (int64_t)v;
+    if (is_float(t.elem))
+        return styled(g, new_full(g->p, t, small_float(g)));
+    int64_t v = small_int(g, t.elem);
+    node *n = styled(g, new_full(g->p, t, 0));
+    if (t.elem == T_I1)
+        n->kid[0]->i = v;
+    else
+        n->kid[0] = new_int(g->p, v); // the largest is no double
     return n;
 }
 

@@ -16,7 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_JOBS = 64, MAX_FAILURES = 64, SEED_SECONDS = 120, SKIPPED = 77, AGAIN = 9 };
+enum {
+    MAX_JOBS = 64,
+    MAX_FAILURES = 64,
+    SEED_SECONDS = 120,
+    PROGRESS_SECONDS = 30,
+    SKIPPED = 77,
+    AGAIN = 9
+};
 
 typedef struct options {
     uint64_t first, count;
@@ -145,16 +152,26 @@ static bool bury(shared *sh, int index, int status) {
     return true;
 }
 
+/// A line on stderr now and then.
+static void show_progress(const shared *sh, const options *o, double *next) {
+    if (now() < *next)
+        return;
+    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " programs, %" PRIu64 " failed\n", sh->programs,
+            o->count, sh->failed);
+    *next = now() + PROGRESS_SECONDS;
+}
+
 /// Runs all seeds. False if the workers cannot work at all.
 static bool run_all(shared *sh, const options *o) {
     pid_t pids[MAX_JOBS];
-    double end = now() + o->seconds;
+    double end = now() + o->seconds, progress = now() + PROGRESS_SECONDS;
     int alive = o->jobs;
     bool ok = true;
     for (int i = 0; i < o->jobs; i++)
         pids[i] = start_worker(sh, i, o, end);
     while (alive > 0) {
         usleep(20000);
+        show_progress(sh, o, &progress);
         for (int i = 0; i < o->jobs; i++) {
             int status;
             if (pids[i] <= 0)

@@ -143,7 +143,7 @@ static void put_load(const program *p, text *t, const node *n) {
         text_put(t, ", other=");
         put_node(p, t, n->kid[2]);
     }
-    if (n->style & 16 && n->style & 32)
+    if (n->style & 16 && n->style & 32 && !n->variant) // no load is both
         text_put(t, ", cache_modifier=\".%s\"", n->style & 64 ? "cg" : "ca");
     text_put(t, n->variant ? ", volatile=True)" : ")");
 }

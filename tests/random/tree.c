@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const elem_info elems[NUM_ELEMS] = {
+const elem_info elems[T_NONE + 1] = {
 #define X(id, name, long_name, bits, sign, flt) {name, long_name, bits, sign, flt},
     ELEMS(X)
 #undef X

@@ -43,7 +43,8 @@ typedef struct elem_info {
     unsigned bits;
     bool is_signed, is_float;
 } elem_info;
-extern const elem_info elems[NUM_ELEMS];
+/// A pointer and no type at all are rows of zeros.
+extern const elem_info elems[T_NONE + 1];
 
 static inline bool is_float(elem t) { return t < NUM_ELEMS && elems[t].is_float; }
 static inline bool is_int(elem t) { return t < NUM_ELEMS && !elems[t].is_float; }
