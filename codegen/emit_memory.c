@@ -110,17 +110,18 @@ static void check_offsets(emitter *e, const ir_op *op, const ir_value *mask) {
 
 /// Whether any and whether all of the `n` elements from register r are active. They are asked of few
 /// of them: of one where the mask is constant or turns once, of the ends where it is an interval.
-static void vector_mask(emitter *e, const ir_value *mask, unsigned r, unsigned n, LLVMValueRef *any,
-                        LLVMValueRef *all) {
+/// `depth` bounds the work.
+static void vector_mask(emitter *e, const ir_value *mask, unsigned r, unsigned n, unsigned depth,
+                        LLVMValueRef *any, LLVMValueRef *all) {
     LLVMValueRef *m = emit_regs(e, mask), first = m[r], last = m[r + n - 1];
     const ir_op *def = mask->def;
     unsigned dim = mask->type.rank - 1;
     if (axis_get(e->axis, mask)->constancy[dim] >= n) {
         *any = *all = first;
-    } else if (def && def->opcode == OP_AND) {
+    } else if (def && def->opcode == OP_AND && depth > 0) {
         LLVMValueRef left_any, left_all, right_any, right_all;
-        vector_mask(e, def->operands[0], r, n, &left_any, &left_all);
-        vector_mask(e, def->operands[1], r, n, &right_any, &right_all);
+        vector_mask(e, def->operands[0], r, n, depth - 1, &left_any, &left_all);
+        vector_mask(e, def->operands[1], r, n, depth - 1, &right_any, &right_all);
         *any = LLVMBuildAnd(e->b, left_any, right_any, "");
         *all = LLVMBuildAnd(e->b, left_all, right_all, "");
     } else if (def && def->opcode == OP_CMP) {
@@ -151,7 +152,7 @@ static LLVMValueRef is_clean(emitter *e, const ir_op *op, unsigned vec) {
         clean = LLVMBuildICmp(e->b, LLVMIntEQ, odd, LLVMConstNull(i64), "");
     }
     for (unsigned r = 0; mask && r < emit_reg_count(ptr); r += vec) {
-        vector_mask(e, mask, r, vec, &any, &all);
+        vector_mask(e, mask, r, vec, AXIS_INTERVAL_DEPTH, &any, &all);
         clean = and_maybe(e, clean, LLVMBuildICmp(e->b, LLVMIntEQ, any, all, ""));
     }
     return clean;
@@ -178,7 +179,7 @@ static LLVMValueRef mask_at(emitter *e, const access_plan *p, unsigned r, unsign
     if (vec == 1)
         return emit_again(e, mask, r);
     LLVMValueRef any, all;
-    vector_mask(e, mask, r, vec, &any, &all);
+    vector_mask(e, mask, r, vec, AXIS_INTERVAL_DEPTH, &any, &all);
     return all;
 }
 

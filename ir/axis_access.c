@@ -42,23 +42,32 @@ static uint64_t turning_run(const axis_analysis *an, const ir_op *cmp, unsigned 
                    min_u64(a->constancy[dim], b->contiguity[dim]));
 }
 
-uint32_t axis_interval(const axis_analysis *an, const ir_value *mask, unsigned dim) {
+/// `depth` bounds the work: masks may be built from each other again and again.
+static uint64_t interval(const axis_analysis *an, const ir_value *mask, unsigned dim,
+                         unsigned depth) {
     const ir_op *def = mask->def;
     uint64_t run = axis_get(an, mask)->constancy[dim], more = 1;
-    if (def && def->opcode == OP_CMP) {
+    if (!def || depth == 0)
+        return run;
+    const ir_value *x = def->operands[0];
+    if (def->opcode == OP_CMP) {
         more = turning_run(an, def, dim);
-    } else if (def && def->opcode == OP_AND) {
-        more = min_u64(axis_interval(an, def->operands[0], dim),
-                       axis_interval(an, def->operands[1], dim));
-    } else if (def && (def->opcode == OP_CONVERT_LAYOUT || def->opcode == OP_BROADCAST)) {
-        if (def->operands[0]->type.shape[dim] == mask->type.shape[dim])
-            more = axis_interval(an, def->operands[0], dim);
-    } else if (def && def->opcode == OP_RESHAPE) {
-        unsigned d = same_dim(def->operands[0]->type, mask->type, dim);
-        if (d < def->operands[0]->type.rank)
-            more = axis_interval(an, def->operands[0], d);
+    } else if (def->opcode == OP_AND) {
+        more = min_u64(interval(an, x, dim, depth - 1),
+                       interval(an, def->operands[1], dim, depth - 1));
+    } else if (def->opcode == OP_CONVERT_LAYOUT || def->opcode == OP_BROADCAST) {
+        if (x->type.shape[dim] == mask->type.shape[dim])
+            more = interval(an, x, dim, depth - 1);
+    } else if (def->opcode == OP_RESHAPE) {
+        unsigned d = same_dim(x->type, mask->type, dim);
+        if (d < x->type.rank)
+            more = interval(an, x, d, depth - 1);
     }
-    return (uint32_t)max_u64(run, more);
+    return max_u64(run, more);
+}
+
+uint32_t axis_interval(const axis_analysis *an, const ir_value *mask, unsigned dim) {
+    return (uint32_t)interval(an, mask, dim, AXIS_INTERVAL_DEPTH);
 }
 
 /// Elements that lie side by side along `dim`, up to 16 bytes; 1 for what is never a vector.

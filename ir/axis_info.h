@@ -39,7 +39,9 @@ uint32_t axis_whole_width(const axis_analysis *an, const ir_op *op, unsigned dim
 /// interval, or the access is marked `realigned`. At least axis_whole_width; what is wider than
 /// that needs a test per vector.
 uint32_t axis_access_width(const axis_analysis *an, const ir_op *op, unsigned dim);
-/// The length of runs along `dim` within which the true elements of a mask lie side by side.
+/// The length of runs along `dim` within which the true elements of a mask lie side by side. Looks
+/// through AXIS_INTERVAL_DEPTH ops.
+enum { AXIS_INTERVAL_DEPTH = 8 };
 uint32_t axis_interval(const axis_analysis *an, const ir_value *mask, unsigned dim);
 /// The mask of a load or store; NULL if it has none.
 const ir_value *axis_access_mask(const ir_op *op);

@@ -64,7 +64,10 @@ static void study_access(row_study *s, ir_op *op) {
 /// index < n makes the mask, of which there is one.
 static bool study_mask(row_study *s, const ir_op *op) {
     if (op->opcode != OP_CMP || role_of(s, op->operands[0]) != INDEX || s->mask ||
-        !sv_is(ir_get_str(op, ATTR_PRED), "lt") || op->operands[1]->def->opcode != OP_SPLAT)
+        !sv_is(ir_get_str(op, ATTR_PRED), "lt"))
+        return false;
+    const ir_op *limit = op->operands[1]->def; // NULL if it is carried around a loop
+    if (!limit || limit->opcode != OP_SPLAT)
         return false;
     s->mask = op->results[0];
     s->roles[s->mask->id] = MASK;

@@ -107,6 +107,7 @@ static const input inputs[] = {
     {"many registers", "tile<1048576xi32> ", K "    y = arange(0, 2**20)\n    store(x + y, load(x + y) + 1)\n", 0, "", "", 0, "", ""},
     {"many dimensions", "a tile has at most 8 dimensions", K "    y = n[None", 100000, ", None", "]\n", 0, "", ""},
     // much of everything
+    {"masks of masks", NULL, K "    c = arange(0, 1024)\n    a = c < n\n    b = c >= 3\n", 100, "    a, b = a & b, a\n", "    store(x + c, load(x + c, mask=b) + 1, mask=a)\n", 0, "", ""},
     {"scalar stores", "the kernel is too large: about", K, 10000, "    store(x + ^, n)\n", "", 0, "", ""},
     {"scalar loads", "the kernel is too large: about", K "    s = 0.0\n", 10000, "    s += load(x + ^)\n", "    store(x, s)\n", 0, "", ""},
     {"branches", "the kernel is too large: about", K, 5000, "    if n > ^:\n        store(x, ^)\n", "", 0, "", ""},
