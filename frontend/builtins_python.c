@@ -229,8 +229,12 @@ value build_python_min(lowering *lo, value *args, src_range range) {
 value build_len(lowering *lo, value *args, src_range range) {
     if (args[0].kind == VALUE_TUPLE)
         return value_int(args[0].num_items);
-    if (args[0].kind == VALUE_STRING)
-        return value_int((int64_t)args[0].str.len);
+    if (args[0].kind == VALUE_STRING) { // characters: the bytes of UTF-8 that go on do not count
+        int64_t characters = 0;
+        for (size_t i = 0; i < args[0].str.len; i++)
+            characters += ((unsigned char)args[0].str.data[i] & 0xc0) != 0x80;
+        return value_int(characters);
+    }
     return lower_error(lo, range, "len() needs a tuple, not %s", sem_describe(lo, &args[0]));
 }
 

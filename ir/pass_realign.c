@@ -12,7 +12,8 @@
 //
 // The pass wants one index tile, one mask `index < n`, and accesses through `uniform pointer + index`
 // under that mask, all in one block. Everything computed from them must be elementwise or a
-// reduction: the tile as a multiset stays what it was.
+// reduction: the tile as a multiset stays what it was. Hints speak of places in the tile, so there
+// may be none.
 #include "ir/axis_info.h"
 #include "ir/passes.h"
 
@@ -115,7 +116,7 @@ static void study(ir_op *op, void *ctx) {
         claim_block(s, op);
     } else if (study_mask(s, op)) {
         return;
-    } else if (of_shape && ir_has_trait(op, ELEMENTWISE) && ir_has_trait(op, PURE)) {
+    } else if (of_shape && ir_has_trait(op, ELEMENTWISE) && op->opcode != OP_HINT) {
         study_elementwise(s, op);
     } else {
         s->fits = false;

@@ -180,6 +180,15 @@ static tile_status mismatch(const tile_kernel *k, const rt_param *p, const tile_
         [TILE_ARG_FLOAT] = "a float",     [TILE_ARG_NONE] = "None",       [TILE_ARG_CONSTEXPR] = "a constexpr",
     };
     bool typed = arg->kind == TILE_ARG_POINTER || arg->kind == TILE_ARG_SCALAR;
+    if (p->is_constexpr && arg->kind == TILE_ARG_CONSTEXPR) { // the kinds agree, the value is none
+        if (arg->constexpr_kind == TILE_CONSTEXPR_KIND_DTYPE && arg->dtype)
+            return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "kernel '%s': parameter '%s': no dtype is called '%s'",
+                           k->name, p->name, arg->dtype);
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "kernel '%s': parameter '%s': the constexpr has %s",
+                       k->name, p->name,
+                       (unsigned)arg->constexpr_kind <= TILE_CONSTEXPR_KIND_DTYPE ? "no value"
+                                                                                  : "an unknown kind");
+    }
     return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
                    "kernel '%s': parameter '%s' is %s%s%s, but the argument is %s%s%s", k->name, p->name,
                    p->is_constexpr ? "a constexpr"

@@ -102,8 +102,16 @@ static const char *file_extension(const options *o) {
 
 static bool put_text(sv text, FILE *f) { return fwrite(text.data, 1, text.len, f) == text.len; }
 
+/// True if the two names are one file.
+static bool is_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static bool write_output(job *j, const char *path, sv data) {
     bool is_stdout = !strcmp(path, "-");
+    if (!is_stdout && strcmp(j->path, "-") != 0 && is_same_file(j->path, path))
+        return complain(j, "cannot write", path, "it is the input file");
     FILE *f = is_stdout ? stdout : fopen(path, "wb");
     if (!f)
         return complain(j, "cannot write", path, strerror(errno));

@@ -142,6 +142,7 @@ static const row rows[] = {
     {"\"x\" * -1", ""},
     {"\"a\" \"b\"", "ab"},
     {"len(\"abc\")", "3"},
+    {"len(\"\xc3\xa9\")", "1"},
     {"f\"n={3 + 4} {1.5} {None} {True}\"", "n=7 1.5 None True"},
     {"'it''s'", "its"},
     {"\"t\\tn\\\\\"", "t\tn\\"},
