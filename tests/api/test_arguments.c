@@ -248,11 +248,11 @@ static void test_constexprs(void) {
     program p = load("def k(x: *fp32, p: *fp32, C: constexpr):\n    store(x, 1.0)\n");
     tile_arg x = OUT("fp32"), y = TILE_BUFFER(in, "fp32");
     expect_refused(launch(p, ARGS(x, y, y)), BAD, "'C' is a constexpr", "pointer");
-    expect_refused(launch(p, ARGS(x, y, TILE_CONSTEXPR_STRING("C", NULL))), BAD, "'C' is a constexpr", NULL);
+    expect_refused(launch(p, ARGS(x, y, TILE_CONSTEXPR_STRING("C", NULL))), BAD, "'C': the constexpr has no value", NULL);
     expect_refused(launch(p, ARGS(x, y, TILE_CONSTEXPR_DTYPE("C", NULL))), BAD, "'C': the constexpr has no value", NULL);
     expect_refused(launch(p, ARGS(x, y, TILE_CONSTEXPR_DTYPE("C", "fp31"))), BAD, "no dtype is called 'fp31'", NULL);
     tile_arg odd = {.name = "C", .kind = TILE_ARG_CONSTEXPR, .constexpr_kind = (tile_constexpr_kind)99};
-    expect_refused(launch(p, ARGS(x, y, odd)), BAD, "'C' is a constexpr", NULL);
+    expect_refused(launch(p, ARGS(x, y, odd)), BAD, "'C': the constexpr has an unknown kind", NULL);
     expect_refused(launch(p, ARGS(x, y, ((tile_arg){.kind = TILE_ARG_SCALAR, .dtype = "x"}))), BAD, "'C' is a constexpr", NULL);
     char text[5000];
     memset(text, 'a', sizeof text - 1);
