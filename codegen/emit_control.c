@@ -34,6 +34,7 @@ typedef struct loop_bounds {
     LLVMValueRef lo, hi, step, size; ///< size: |step|
     bool is_signed, down;
     bool step_is_known; ///< a constant other than 0
+    bool step_is_one;   ///< or -1
 } loop_bounds;
 
 static loop_bounds get_bounds(emitter *e, const ir_op *op) {
@@ -47,6 +48,7 @@ static loop_bounds get_bounds(emitter *e, const ir_op *op) {
     if (ir_is_const_int(op->operands[2], &step)) {
         b.step_is_known = step != 0;
         b.down = b.is_signed && step < 0;
+        b.step_is_one = step == 1 || (b.down && step == -1);
     }
     b.size = b.down ? LLVMBuildNeg(e->b, b.step, "") : b.step;
     return b;
@@ -64,17 +66,28 @@ static LLVMValueRef enters_loop(emitter *e, const loop_bounds *b) {
     return runs;
 }
 
-/// Whether another iteration follows iv. What is left, hi - iv, is compared as an unsigned number,
-/// so that no bound near the end of the type makes the induction variable wrap around.
-static LLVMValueRef goes_on(emitter *e, const loop_bounds *b, LLVMValueRef iv) {
-    LLVMValueRef left =
-        b->down ? LLVMBuildSub(e->b, iv, b->hi, "") : LLVMBuildSub(e->b, b->hi, iv, "");
+/// Whether another iteration follows iv. Steps of one meet the bound. What is left, hi - iv, is
+/// else compared as an unsigned number, so that no bound near the end of the type makes the
+/// induction variable wrap around. (Of steps of -1 that comparison becomes `iv - 1 < -2u`, from
+/// which ptxas makes loops without end or too short from -O2 on.)
+static LLVMValueRef goes_on(emitter *e, const loop_bounds *b, LLVMValueRef iv, LLVMValueRef next) {
+    if (b->step_is_one)
+        return LLVMBuildICmp(e->b, LLVMIntNE, next, b->hi, "");
+    LLVMValueRef left = LLVMBuildSub(e->b, b->hi, iv, "");
     return LLVMBuildICmp(e->b, LLVMIntUGT, left, b->size, "");
+}
+
+/// How many iterations follow the first one of a loop that counts down, which is run: for the same
+/// reason such a loop has a counter.
+static LLVMValueRef iterations_after_first(emitter *e, const loop_bounds *b) {
+    LLVMValueRef one = LLVMConstInt(LLVMTypeOf(b->lo), 1, false);
+    LLVMValueRef way = LLVMBuildSub(e->b, LLVMBuildSub(e->b, b->lo, b->hi, ""), one, "");
+    return LLVMBuildUDiv(e->b, way, b->size, "");
 }
 
 //   before:  enter = lo < hi                    br enter, body, exit
 //   body:    iv, carried = phi ...              (the region)
-//            more = hi - iv > step; next = iv + step      br more, body, exit
+//            next = iv + step; more = hi - iv > step      br more, body, exit
 //   exit:    results = phi (inits from before, yielded from the body's end)
 void emit_for(emitter *e, const ir_op *op) {
     const ir_block *region = op->regions[0];
@@ -83,21 +96,34 @@ void emit_for(emitter *e, const ir_op *op) {
     loop_bounds bounds = get_bounds(e, op);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
     LLVMBasicBlockRef body = emit_new_block(e, "for.body"), exit = emit_new_block(e, "for.end");
+    bool counts = bounds.down && !bounds.step_is_one;
+    LLVMValueRef left = counts ? iterations_after_first(e, &bounds) : NULL, rest = NULL;
     LLVMBuildCondBr(e->b, enters_loop(e, &bounds), body, exit);
 
     LLVMPositionBuilderAtEnd(e->b, body);
     LLVMValueRef *iv = emit_new_regs(e, 1);
     *iv = LLVMBuildPhi(e->b, LLVMTypeOf(bounds.lo), "iv");
     LLVMAddIncoming(*iv, &bounds.lo, &before, 1);
+    if (counts) {
+        rest = LLVMBuildPhi(e->b, LLVMTypeOf(left), "left");
+        LLVMAddIncoming(rest, &left, &before, 1);
+    }
     emit_set_regs(e, region->args[0], iv);
     make_phis(e, region->args + 1, inits, n);
     add_incoming(e, region->args + 1, inits, n, before);
     emit_block(e, region);
     if (e->tgt->back_edge)
         e->tgt->back_edge(e, op->range);
-    LLVMValueRef more = goes_on(e, &bounds, *iv);
-    LLVMValueRef next = LLVMBuildAdd(e->b, *iv, bounds.step, "");
+    LLVMValueRef next = LLVMBuildAdd(e->b, *iv, bounds.step, ""), more;
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(e->b);
+    if (counts) {
+        LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(rest));
+        more = LLVMBuildICmp(e->b, LLVMIntNE, rest, zero, "");
+        left = LLVMBuildSub(e->b, rest, LLVMConstInt(LLVMTypeOf(rest), 1, false), "");
+        LLVMAddIncoming(rest, &left, &latch, 1);
+    } else {
+        more = goes_on(e, &bounds, *iv, next);
+    }
     LLVMBuildCondBr(e->b, more, body, exit);
     LLVMAddIncoming(*iv, &next, &latch, 1);
     add_incoming(e, region->args + 1, region->last->operands, n, latch);
