@@ -134,6 +134,11 @@ void eval_store(evaluator *ev, const stmt *s) {
     }
 }
 
+/// Sums of fp32 in memory flush subnormals, operands and result (docs/cpu-device.md).
+static double flushed(elem t, double v) {
+    return t == T_F32 && fabs(v) < 0x1p-126 ? copysign(0, v) : v;
+}
+
 /// An atomic whose result is used: on elements that nobody else touches at the same time.
 value eval_atomic_result(evaluator *ev, const node *n) {
     access a = read_access(ev, n->kid[0], n->kid[2], n);
@@ -158,10 +163,15 @@ value eval_atomic_result(evaluator *ev, const node *n) {
             eval_fail(ev, V_INEXACT, n);
         *stamp = id;
         out.c[i] = *to;
-        if (n->op == O_XCHG)
+        if (n->op == O_XCHG) {
             *to = v[i];
-        else
+        } else if (is_float(buf->elem) && n->op == O_ADD) {
+            cell x = {.f = flushed(buf->elem, to->f)}, y = {.f = flushed(buf->elem, v[i].f)};
+            apply_binary(n->op, buf->elem, x, y, to);
+            to->f = flushed(buf->elem, to->f);
+        } else {
             apply_binary(n->op, buf->elem, out.c[i], v[i], to);
+        }
     }
     return out;
 }
