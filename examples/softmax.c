@@ -13,12 +13,10 @@ static uint32_t next_power_of_2(uint32_t n) {
 }
 
 /// 16 elements a thread for short rows. For long ones 32, which leaves room for two programs on a
-/// multiprocessor; 64 if the row's length forbids 16-byte accesses, whose addresses and masks would
-/// push a thread past the registers that two programs leave it. At most 16 warps up to 32768
-/// elements, since a thread beside 31 other warps has 64 registers.
-static uint32_t pick_warps(uint32_t block, bool is_wide) {
-    uint32_t each = block < 8192 ? 16 : is_wide ? 32 : 64, most = block > 32768 ? 32 : 16;
-    uint32_t warps = block / (32 * each);
+/// multiprocessor. At most 16 warps up to 32768 elements, since a thread beside 31 other warps has
+/// 64 registers.
+static uint32_t pick_warps(uint32_t block) {
+    uint32_t warps = block / (32 * (block < 8192 ? 16 : 32)), most = block > 32768 ? 32 : 16;
     return warps < 1 ? 1 : warps > most ? most : warps;
 }
 
@@ -98,9 +96,13 @@ int main(int argc, char **argv) {
     args[n++] = TILE_I32(cols);
     args[n++] = TILE_CONSTEXPR_INT("BLOCK", block);
     tile_launch_options launch = {.size = sizeof launch, .grid = {(uint32_t)rows}};
-    bool is_wide = (size_t)cols * elements[type].bytes % 16 == 0;
     launch.num_warps = next_power_of_2(
-        (uint32_t)number_option(argc, argv, "warps", (long)pick_warps(block, is_wide), 1));
+        (uint32_t)number_option(argc, argv, "warps", (long)pick_warps(block), 1));
+    // Rows that are not aligned come with code for their ends, for which the assembler would spend
+    // the registers of the second program.
+    bool is_wide = (size_t)cols * elements[type].bytes % 16 == 0;
+    if (!is_wide && launch.num_warps == 16 && block <= 16384)
+        launch.maxnreg = 64;
     tile_kernel_info kernel;
     check(tile_warmup(softmax, args, n, &launch, &kernel, &err), &err);
     if (persistent)
