@@ -99,9 +99,9 @@ int main(int argc, char **argv) {
     launch.num_warps = next_power_of_2(
         (uint32_t)number_option(argc, argv, "warps", (long)pick_warps(block), 1));
     // Rows that are not aligned come with code for their ends, for which the assembler would spend
-    // the registers of the second program.
+    // the registers of the second program. Rows of 16 bits keep within them by themselves.
     bool is_wide = (size_t)cols * elements[type].bytes % 16 == 0;
-    if (!is_wide && launch.num_warps == 16 && block <= 16384)
+    if (!is_wide && type == FP32 && launch.num_warps == 16 && block <= 16384)
         launch.maxnreg = 64;
     tile_kernel_info kernel;
     check(tile_warmup(softmax, args, n, &launch, &kernel, &err), &err);
