@@ -218,7 +218,7 @@ static value pointer_arithmetic(lowering *lo, ast_op op, value x, value y, src_r
     dtype type = operand_type(&offset);
     if (type == DT_I1)
         type = DT_I32;
-    if (op == AST_SUB && !dtype_is_signed(type) && dtype_bits(type) < 64)
+    if (op == AST_SUB && dtype_bits(type) < 64) // the least number of a type has no negative there
         type = DT_I64;
     offset = convert_operand(lo, offset, &ptr, type);
     if (op == AST_SUB)

@@ -18,11 +18,13 @@ static const char source[] =
     "    p = tl.arange(0, 2)[:, None] * 16 + o[None, :]\n"
     "    tl.store(y + 16 + p, o, mask=o < 12)\n" // of lower rank
     "    tl.store(y + 48 + p, tl.broadcast_to(o, (2, 16)))\n"
+    "    least = (one - 129).to(tl.int8)\n" // has no negative in its type
+    "    tl.store(y - 48 - least, 7.0)\n"
     "    tl.store(total, tl.sum(tl.load(h + tl.arange(0, 256)), axis=0))\n";
 
 int main(void) {
     open_test_device();
-    float x[16], y[80];
+    float x[16], y[81];
     int32_t z[48];
     uint64_t h[N / 4], total = 0;
     number sum = 0;
@@ -58,6 +60,7 @@ int main(void) {
             expect(spread == (float)i, "broadcast_to, %d: %g", i, (double)spread);
         }
     }
+    expect(y[80] == 7, "pointer - least: %g", (double)y[80]);
     expect(number_get(F16, &total, 0) == number_round(F16, sum), "sum of fp16: %Lg, expected %Lg",
            number_get(F16, &total, 0), sum);
     tile_buffer_destroy(dx), tile_buffer_destroy(dh), tile_buffer_destroy(dy),
