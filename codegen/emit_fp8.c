@@ -1,24 +1,9 @@
 // fp8 as plain arithmetic: for GPUs whose conversions do not know it (before sm_89), and for every
 // conversion towards zero. The bits are taken apart and put together as integers, without branches.
 #include "codegen/emit_math.h"
+#include "codegen/math_notation.h"
 
 #include <math.h>
-
-static LLVMValueRef num(emitter *e, LLVMValueRef x, double v) {
-    return emit_const_float_like(e, x, v);
-}
-static LLVMValueRef choose(emitter *e, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b) {
-    return LLVMBuildSelect(e->b, c, a, b, "");
-}
-static LLVMValueRef compare(emitter *e, LLVMRealPredicate p, LLVMValueRef x, double v) {
-    return LLVMBuildFCmp(e->b, p, x, num(e, x, v), "");
-}
-static LLVMValueRef bits_of(emitter *e, LLVMValueRef x) {
-    return LLVMBuildBitCast(e->b, x, emit_int_like(e, 32, x), "");
-}
-static LLVMValueRef int_op(emitter *e, LLVMOpcode op, LLVMValueRef x, uint64_t v) {
-    return LLVMBuildBinOp(e->b, op, x, emit_const_like(e, x, v), "");
-}
 
 // The bits of an fp8 number, moved to where fp16 has them, are that number but for the difference
 // of the exponent biases: none for e5 (15 and 15), 2^8 for e4nv (7 and 15). Subnormals included.
@@ -45,7 +30,7 @@ LLVMValueRef emit_fp8_to_f32(emitter *e, dtype from, LLVMValueRef bits) {
 static LLVMValueRef fp8_subnormal(emitter *e, double last_place, bool rtz, LLVMValueRef size) {
     LLVMValueRef magic = num(e, size, last_place * 0x1p23);
     LLVMValueRef sum = LLVMBuildFAdd(e->b, size, magic, "");
-    LLVMValueRef steps = LLVMBuildSub(e->b, bits_of(e, sum), bits_of(e, magic), "");
+    LLVMValueRef steps = LLVMBuildSub(e->b, bits_of(e, sum, 32), bits_of(e, magic, 32), "");
     if (!rtz)
         return steps;
     LLVMValueRef back = LLVMBuildUIToFP(e->b, steps, LLVMTypeOf(size), "");
@@ -59,11 +44,11 @@ LLVMValueRef emit_f32_to_fp8(emitter *e, dtype to, bool rtz, LLVMValueRef x) {
     bool e4 = to == DT_FP8E4NV;
     unsigned mantissa = e4 ? 3 : 2, drop = 23 - mantissa, bias = e4 ? 7 : 15;
     double largest = e4 ? 448 : 57344, least_normal = e4 ? 0x1p-6 : 0x1p-14;
-    LLVMValueRef bits = bits_of(e, x), whole = emit_intrinsic(e, "llvm.fabs", true, &x, 1);
+    LLVMValueRef bits = bits_of(e, x, 32), whole = emit_intrinsic(e, "llvm.fabs", true, &x, 1);
     LLVMValueRef is_nan = compare(e, LLVMRealUNO, x, 0);
     LLVMValueRef too_large = compare(e, LLVMRealOGT, whole, largest);
     LLVMValueRef size = choose(e, too_large, num(e, x, largest), whole);
-    LLVMValueRef normal = bits_of(e, size);
+    LLVMValueRef normal = bits_of(e, size, 32);
     if (!rtz) {
         LLVMValueRef tie = int_op(e, LLVMAnd, int_op(e, LLVMLShr, normal, drop), 1);
         normal = LLVMBuildAdd(e->b, int_op(e, LLVMAdd, normal, (1u << (drop - 1)) - 1), tie, "");

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -47,12 +46,6 @@ typedef struct shared {
     failure failures[MAX_FAILURES];
     coverage coverage;
 } shared;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static uint64_t add(uint64_t *counter) { return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
 

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { CHILD_SECONDS = 30 };
@@ -71,12 +70,6 @@ typedef struct reducer {
     double end;
     bool progress;
 } reducer;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static bool time_over(const reducer *r) { return now() > r->end; }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { GUARD = 256, GUARD_BYTE = 0xC3, MAX_ARGS = MAX_BUFFERS + 8 };
 
@@ -285,4 +286,10 @@ outcome run_program(runner *r, const program *p, const memory *want, const varia
         snprintf(why, size, "%s", s.err.message);
     end_session(&s);
     return out;
+}
+
+double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }

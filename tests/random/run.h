@@ -52,4 +52,7 @@ void describe_variant(const variant *v, text *out);
 outcome run_program(runner *r, const program *p, const memory *want, const variant *v, char *why,
                     size_t size);
 
+/// Seconds of a clock that never jumps.
+double now(void);
+
 #endif
