@@ -155,6 +155,26 @@ static inline void print_time(const tile_device_info *info, double ms, double by
         printf(", %.0f GB/s", bytes / ms * 1e-6);
 }
 
+/// For programs that repeat this launch (bench/): one line of JSON with the kernel, the names of its
+/// arguments in order, its constexprs and options, and what it takes on the device.
+static inline void print_plan(const char *kernel, const char *names, const tile_arg *args,
+                              uint32_t n, const tile_launch_options *o,
+                              const tile_kernel_info *info) {
+    printf("{\"kernel\": \"%s\", \"args\": \"%s\", \"constexprs\": {", kernel, names);
+    const char *comma = "";
+    for (uint32_t i = 0; i < n; i++) {
+        if (args[i].kind != TILE_ARG_CONSTEXPR)
+            continue;
+        printf("%s\"%s\": %lld", comma, args[i].name, (long long)args[i].value.i);
+        comma = ", ";
+    }
+    printf("}, \"grid\": [%u, %u, %u], \"num_warps\": %u, \"num_ctas\": %u, \"num_stages\": %u, "
+           "\"maxnreg\": %u, \"registers\": %u, \"spill_bytes\": %u, \"shared_bytes\": %u, "
+           "\"blocks_per_sm\": %u}\n",
+           o->grid[0], o->grid[1], o->grid[2], o->num_warps, o->num_ctas, o->num_stages, o->maxnreg,
+           info->registers, info->spill_bytes, info->shared_bytes, info->max_blocks_per_sm);
+}
+
 /// "cuda:0" if there is one, else "cpu".
 static inline tile_device *open_device(const char *name, tile_error *err) {
     tile_device *dev;
