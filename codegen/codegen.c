@@ -3,6 +3,7 @@
 // (RULES 23). The host's door is in host_jit.c.
 #include "codegen/llvm_backend.h"
 #include "codegen/nvptx.h"
+#include "codegen/ptx_respell.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -225,7 +226,7 @@ static sv put_together(ptx_job *j, const char *text, size_t len) {
         describe_kernel(&s, f, &j->out->kernels[i++]);
     strbuf_putc(&s, '\n');
     size_t skipped = version ? (size_t)(version - text) : 0;
-    strbuf_put(&s, (sv){text + skipped, len - skipped});
+    ptx_respell(&s, (sv){text + skipped, len - skipped});
     return strbuf_view(&s);
 }
 

@@ -7,6 +7,8 @@
 #include "codegen/llvm_backend.h"
 #include "codegen/nvptx.h"
 
+#include <math.h>
+
 static LLVMTypeRef f32_type(emitter *e) { return LLVMFloatTypeInContext(e->llvm); }
 
 static LLVMValueRef f32(emitter *e, double v) { return LLVMConstReal(f32_type(e), v); }
@@ -110,9 +112,32 @@ LLVMValueRef nvptx_fdiv_shared(emitter *e, LLVMValueRef x, LLVMValueRef y) {
     return fma_of(e, x, r, LLVMBuildFMul(e->b, x, rest, ""));
 }
 
+// A quotient that is never rounded up takes whole multiples of y away, and what is left is exact:
+// one round where the quotient fits the type, another for each 24 (fp32) or 53 bits more. An
+// infinite y leaves infinities too, as Triton has it.
 LLVMValueRef nvptx_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
-    (void)t;
-    return LLVMBuildFRem(e->b, x, y, "");
+    bool wide = t == DT_FP64;
+    const char *divide = wide ? "div.rz.f64 $0, $1, $2;" : "div.rz.f32 $0, $1, $2;";
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
+    LLVMBasicBlockRef round = emit_new_block(e, "rem"), after = emit_new_block(e, "rem.end");
+    LLVMValueRef size = emit_intrinsic(e, "llvm.fabs", true, &y, 1);
+    LLVMBuildBr(e->b, round);
+
+    LLVMPositionBuilderAtEnd(e->b, round);
+    LLVMValueRef rest = LLVMBuildPhi(e->b, LLVMTypeOf(x), "");
+    LLVMValueRef q = nvptx_asm(e, LLVMTypeOf(x), divide, wide ? "=d,d,d" : "=f,f,f",
+                               (LLVMValueRef[]){rest, y}, 2, 0);
+    q = emit_intrinsic(e, "llvm.trunc", true, &q, 1);
+    LLVMValueRef less = fma_of(e, LLVMBuildFNeg(e->b, q, ""), y, rest);
+    LLVMValueRef size_left = emit_intrinsic(e, "llvm.fabs", true, &less, 1);
+    LLVMValueRef more = LLVMBuildFCmp(e->b, LLVMRealOGE, size_left, size, "");
+    LLVMBuildCondBr(e->b, more, round, after);
+    LLVMAddIncoming(rest, (LLVMValueRef[]){x, less}, (LLVMBasicBlockRef[]){before, round}, 2);
+
+    LLVMPositionBuilderAtEnd(e->b, after);
+    LLVMValueRef infinity = LLVMConstReal(LLVMTypeOf(y), INFINITY);
+    LLVMValueRef is_infinite = LLVMBuildFCmp(e->b, LLVMRealOEQ, size, infinity, "");
+    return LLVMBuildSelect(e->b, is_infinite, x, less, "");
 }
 
 LLVMValueRef nvptx_fminmax(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x,

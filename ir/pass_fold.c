@@ -269,6 +269,9 @@ static ir_value *rule_cast(folder *f, ir_op *op) {
                      to != DT_I1 && middle != DT_I1 && dtype_bits(to) <= dtype_bits(middle);
     if (!truncates && !is_lossless(from, middle))
         return NULL;
+    // NaN becomes another integer from fp64 than from narrower floats.
+    if (middle == DT_FP64 && dtype_is_int(to) && dtype_bits(to) > 1)
+        return NULL;
     if (ir_is_pointer(source->type) || ir_is_pointer(op->results[0]->type))
         return NULL;
     bool round = ir_find_attr(op, ATTR_ROUND) != NULL;
