@@ -43,7 +43,8 @@ int main(int argc, char **argv) {
     }
     qsort(wall, RUNS, sizeof *wall, by_value);
     qsort(cpu, RUNS, sizeof *cpu, by_value);
-    printf("source to PTX: median %.2f ms wall, %.2f ms processor (of %d; p20 %.2f, p80 %.2f; the first took %.2f)\n",
+    printf("source to PTX: median %.2f ms wall, %.2f ms processor (of %d; p20 %.2f, p80 %.2f; the "
+           "first took %.2f)\n",
            wall[RUNS / 2], cpu[RUNS / 2], RUNS, wall[RUNS / 5], wall[RUNS * 4 / 5], first);
     return 0;
 }

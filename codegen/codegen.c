@@ -13,7 +13,8 @@
 // jump threading: it would join the branches of equal masks and with that put an access's loads
 // behind another one's stores.
 #define PASSES                                                                                     \
-    "function(dce,early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),early-cse,simplifycfg)"
+    "function(dce,early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),early-cse,"            \
+    "simplifycfg)"
 
 // ---------------------------------------------------------------------------- architectures
 

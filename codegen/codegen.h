@@ -21,13 +21,13 @@ const cg_arch *cg_find_arch(const char *name);
 const cg_arch *cg_arch_at(unsigned i);
 
 typedef struct cg_options {
-    const cg_arch *arch;  ///< NULL for host code
-    unsigned ptx_version; ///< 0: the lowest that does
-    bool no_fp_fusion;    ///< --fp-fusion=off
-    bool line_info;       ///< .loc
-    bool keep_llvm_ir;    ///< fill cg_kernel_binary.llvm_ir / cg_binary.llvm_ir
-    bool stop_at_llvm_ir; ///< make no PTX, or no code for the host
-    const char *source_name; ///< for .file, as given by the user
+    const cg_arch *arch;        ///< NULL for host code
+    unsigned ptx_version;       ///< 0: the lowest that does
+    bool no_fp_fusion;          ///< --fp-fusion=off
+    bool line_info;             ///< .loc
+    bool keep_llvm_ir;          ///< fill cg_kernel_binary.llvm_ir / cg_binary.llvm_ir
+    bool stop_at_llvm_ir;       ///< make no PTX, or no code for the host
+    const char *source_name;    ///< for .file, as given by the user
     unsigned test_drop_barrier; ///< tests only: leave out the n-th barrier (1-based); 0: none
 } cg_options;
 
@@ -46,8 +46,8 @@ typedef struct cg_times {
 typedef struct cg_binary {
     cg_kernel *kernels;
     uint32_t num_kernels;
-    sv ptx;      ///< NUL-terminated; empty for host code
-    sv llvm_ir;  ///< if asked for
+    sv ptx;     ///< NUL-terminated; empty for host code
+    sv llvm_ir; ///< if asked for
     cg_times times;
 } cg_binary;
 
@@ -57,7 +57,8 @@ bool cg_compile_ptx(ir_module *m, const cg_options *options, cg_binary *out);
 
 /// Host code, JIT-compiled; see host_exec.h for running it. Free with cg_host_destroy.
 typedef struct cg_host_code cg_host_code;
-bool cg_compile_host(ir_module *m, const cg_options *options, cg_binary *out, cg_host_code **out_code);
+bool cg_compile_host(ir_module *m, const cg_options *options, cg_binary *out,
+                     cg_host_code **out_code);
 void cg_host_destroy(cg_host_code *code);
 
 /// Registers, spills and the like, as ptxas reports them.

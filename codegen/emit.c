@@ -521,8 +521,7 @@ static void check_value(size_check *c, const ir_value *v, src_range range) {
     if (!ir_is_tile(v->type))
         return;
     if (!v->layout) {
-        diag_error(e->diag, range,
-                   "a tile has no layout: pass 'layout' has not run");
+        diag_error(e->diag, range, "a tile has no layout: pass 'layout' has not run");
         c->ok = false;
     } else if (layout_reg_count(v->layout) > MAX_REGS_PER_TILE) {
         diag_error(e->diag, range,
@@ -544,7 +543,9 @@ static void count_op(ir_op *op, void *ctx) {
 /// accesses all run under the same one.
 static uint64_t work_of(const ir_op *op) {
     enum { FUNCTION = 4, ACCESS = 4, BRANCH = 12, EXCHANGES = 16 };
-    const ir_value *v = op->num_operands ? op->operands[0] : op->num_results ? op->results[0] : NULL;
+    const ir_value *v = op->num_operands  ? op->operands[0]
+                        : op->num_results ? op->results[0]
+                                          : NULL;
     bool is_tile = v && ir_is_tile(v->type) && v->layout;
     uint64_t registers = is_tile ? layout_reg_count(v->layout) : 1, combine = 0;
     if (ir_has_trait(op, TERMINATOR))
@@ -571,10 +572,11 @@ static bool check_function(emitter *e) {
     size_check c = {e, true, 0};
     ir_walk(e->func->body, check_op_sizes, &c);
     if (c.ok && c.work > MAX_WORK) {
-        diag_error(e->diag, e->func->range,
-                   "the kernel is too large: about %llu instructions in each thread, more than %d; use "
-                   "smaller tiles, more warps, or loops that are not unrolled",
-                   (unsigned long long)c.work, MAX_WORK);
+        diag_error(
+            e->diag, e->func->range,
+            "the kernel is too large: about %llu instructions in each thread, more than %d; use "
+            "smaller tiles, more warps, or loops that are not unrolled",
+            (unsigned long long)c.work, MAX_WORK);
         c.ok = false;
     }
     return c.ok;

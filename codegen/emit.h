@@ -21,14 +21,14 @@ struct emitter {
     LLVMModuleRef module;
     LLVMBuilderRef b;
     LLVMValueRef fn;
-    LLVMValueRef **regs;   ///< by value id: layout_reg_count(layout) lane values, or one scalar
-    uint32_t *uses;        ///< by value id: number of uses
+    LLVMValueRef **regs;    ///< by value id: layout_reg_count(layout) lane values, or one scalar
+    uint32_t *uses;         ///< by value id: number of uses
     LLVMValueRef smem_base; ///< set by begin_function: pointer to the CTA's dynamic shared memory
     LLVMMetadataRef debug_scope; ///< NULL without line info
-    src_range at; ///< of the op being emitted
-    const ir_op *op;       ///< being emitted, for reports
-    unsigned barriers;     ///< emitted so far, for cg_options.test_drop_barrier
-    void *target_state;    ///< of the target, per module
+    src_range at;                ///< of the op being emitted
+    const ir_op *op;             ///< being emitted, for reports
+    unsigned barriers;           ///< emitted so far, for cg_options.test_drop_barrier
+    void *target_state;          ///< of the target, per module
 };
 
 // --- emit.c

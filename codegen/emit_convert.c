@@ -41,8 +41,8 @@ static uint32_t all_bits(const uint32_t *bases, unsigned n) {
     return all;
 }
 
-LLVMValueRef exchange_thread_bits(emitter *e, const uint32_t *lane_bases, const uint32_t *warp_bases,
-                                  unsigned warp_bits) {
+LLVMValueRef exchange_thread_bits(emitter *e, const uint32_t *lane_bases,
+                                  const uint32_t *warp_bases, unsigned warp_bits) {
     LLVMValueRef sum = emit_lane_const_i32(e, 0);
     if (all_bits(lane_bases, LAYOUT_LANE_BITS))
         sum = emit_apply_bases(e, lane_bases, LAYOUT_LANE_BITS, e->tgt->lane_id(e));
@@ -232,8 +232,9 @@ void emit_convert_layout(emitter *e, const ir_op *op) {
     if (bytes && !smem_fits(e, op, bytes))
         return;
     LLVMValueRef *regs = emit_regs(e, x);
-    emit_set_regs(e, y, exchange_convert(e, x->layout, y->layout, regs, x->type.elem,
-                                         bytes ? smem_offset(e->smem, op) : 0));
+    emit_set_regs(e, y,
+                  exchange_convert(e, x->layout, y->layout, regs, x->type.elem,
+                                   bytes ? smem_offset(e->smem, op) : 0));
 }
 
 // ---------------------------------------------------------------------------- flip

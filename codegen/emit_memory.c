@@ -101,7 +101,8 @@ static void check_offsets(emitter *e, const ir_op *op, const ir_value *mask) {
     for (unsigned r = 0; overflow && r < emit_reg_count(ptr); r++) {
         if (r > 0 && overflow[r] == overflow[r - 1] && !mask)
             continue;
-        e->tgt->assert_true(e, LLVMBuildNot(e->b, overflow[r], ""), mask ? emit_regs(e, mask)[r] : NULL,
+        e->tgt->assert_true(e, LLVMBuildNot(e->b, overflow[r], ""),
+                            mask ? emit_regs(e, mask)[r] : NULL,
                             SV("an int32 offset overflows; compute it in int64"), op->range);
     }
 }

@@ -13,7 +13,8 @@ static LLVMValueRef or_maybe(emitter *e, LLVMValueRef a, LLVMValueRef b) {
 }
 
 /// i1: the int32 result `r` of an op on x and y is not what it is in 64 bits.
-static LLVMValueRef differs(emitter *e, ir_opcode op, LLVMValueRef x, LLVMValueRef y, LLVMValueRef r) {
+static LLVMValueRef differs(emitter *e, ir_opcode op, LLVMValueRef x, LLVMValueRef y,
+                            LLVMValueRef r) {
     LLVMTypeRef wide = emit_int_like(e, 64, x);
     x = LLVMBuildSExt(e->b, x, wide, "");
     y = LLVMBuildSExt(e->b, y, wide, "");

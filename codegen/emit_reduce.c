@@ -19,10 +19,10 @@ enum { SCRATCH_ALIGN = 16 };
 
 /// How the tiles of one reduction lie, and where their partials go.
 typedef struct reduction {
-    uint32_t axis_mask;     ///< index bits of the axis
-    layout all;             ///< of the tiles, see plain_copies
-    layout result;          ///< of the results
-    uint32_t reg_bits;      ///< register, lane and warp bits of `all` that move along the axis
+    uint32_t axis_mask; ///< index bits of the axis
+    layout all;         ///< of the tiles, see plain_copies
+    layout result;      ///< of the results
+    uint32_t reg_bits;  ///< register, lane and warp bits of `all` that move along the axis
     uint32_t lane_bits, warp_bits;
     uint32_t convert_bytes; ///< scratch to bring the operands to `all`, for the largest of them
     uint32_t partial_at;    ///< scratch offset of the first tile's partials
@@ -72,8 +72,8 @@ static reduction describe(const ir_op *op) {
 static bool is_one_op(const ir_block *region) {
     const ir_op *op = region->first;
     return region->num_args == 2 && op->num_operands == 2 && op->next == region->last &&
-           op->operands[0]->block == region && !op->operands[0]->def &&
-           op->operands[1] && op->operands[1]->block == region && !op->operands[1]->def &&
+           op->operands[0]->block == region && !op->operands[0]->def && op->operands[1] &&
+           op->operands[1]->block == region && !op->operands[1]->def &&
            op->operands[0] != op->operands[1] && region->last->operands[0] == op->results[0];
 }
 
@@ -161,7 +161,8 @@ static bool is_symmetric(const ir_block *region) {
 }
 
 /// One step of the butterfly over lane bit `bit`, for all registers.
-static void fold_lane_bit(emitter *e, const ir_op *op, const tiles *t, unsigned regs, unsigned bit) {
+static void fold_lane_bit(emitter *e, const ir_op *op, const tiles *t, unsigned regs,
+                          unsigned bit) {
     bool symmetric = is_symmetric(op->regions[0]);
     tiles lo = new_tiles(e, t->n, 1), hi = new_tiles(e, t->n, 1);
     LLVMValueRef upper = NULL;
@@ -271,7 +272,8 @@ static bool check_supported(emitter *e, const ir_op *op) {
         return false;
     }
     if (!layout_axis_is_separable(x->layout, x->type.shape, x->type.rank, axis)) {
-        emit_refuse(e, op, "needs a layout in which no thread bit moves along the axis and across it");
+        emit_refuse(e, op,
+                    "needs a layout in which no thread bit moves along the axis and across it");
         return false;
     }
     for (uint32_t i = 0; i < op->num_results; i++) {
@@ -295,7 +297,8 @@ static tiles bring_operands(emitter *e, const ir_op *op, const reduction *r, uin
         const ir_value *x = op->operands[i];
         if (i > 0 && exchange_convert_bytes(given, &r->all, x->type.elem))
             emit_barrier(e); // they take turns in the same scratch
-        LLVMValueRef *now = exchange_convert(e, given, &r->all, emit_regs(e, x), x->type.elem, scratch);
+        LLVMValueRef *now =
+            exchange_convert(e, given, &r->all, emit_regs(e, x), x->type.elem, scratch);
         memcpy(t.tile[i], now, regs * sizeof(now[0]));
     }
     return t;

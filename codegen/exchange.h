@@ -19,8 +19,8 @@ LLVMValueRef exchange_unpack(emitter *e, LLVMValueRef v, dtype elem);
 /// The scalar type of a packed register.
 LLVMTypeRef exchange_type(emitter *e, dtype elem);
 /// Lane value i32: the XOR of a lane's and a warp's part, each given by its bases.
-LLVMValueRef exchange_thread_bits(emitter *e, const uint32_t *lane_bases, const uint32_t *warp_bases,
-                                  unsigned warp_bits);
+LLVMValueRef exchange_thread_bits(emitter *e, const uint32_t *lane_bases,
+                                  const uint32_t *warp_bases, unsigned warp_bits);
 /// (base ^ part) + add. Bits of `part` that base cannot have (only those of `run_time_bits` can
 /// be 1 in it) are added with `add`: a constant at the end is one that addresses absorb.
 LLVMValueRef exchange_offset(emitter *e, LLVMValueRef base, uint32_t run_time_bits, uint32_t part,

@@ -246,9 +246,7 @@ void host_store_scalar(host_warp *w, uint32_t site, uint64_t pointer, uint64_t b
 // ---------------------------------------------------------------------------- atomics
 
 /// A subnormal fp32 as the GPU's memory units see it: a zero.
-static uint64_t flush(uint64_t bits) {
-    return bits & 0x7f800000 ? bits : bits & 0x80000000;
-}
+static uint64_t flush(uint64_t bits) { return bits & 0x7f800000 ? bits : bits & 0x80000000; }
 
 /// Adds in double, which is exact enough for one sum of the smaller types to round right; with the
 /// GPU's zeros (fp32 alone has no subnormals there) and its NaN.

@@ -17,9 +17,9 @@ typedef struct nvptx_string {
 
 /// The target's state for one LLVM module; emitter.target_state points to it.
 typedef struct nvptx_state {
-    unsigned sm;            ///< 90 for sm_90
-    unsigned ptx_version;   ///< the least that does: of the architecture, raised by instructions
-    LLVMValueRef shared;    ///< the dynamic shared memory, declared at its first use
+    unsigned sm;               ///< 90 for sm_90
+    unsigned ptx_version;      ///< the least that does: of the architecture, raised by instructions
+    LLVMValueRef shared;       ///< the dynamic shared memory, declared at its first use
     LLVMValueRef print_buffer; ///< of the function, from its first print on
     LLVMValueRef policies[2];  ///< the same: for evict_first and evict_last
     VEC(nvptx_string) strings;

@@ -226,8 +226,8 @@ static void load_hinted(emitter *e, const cg_access *a, LLVMValueRef const *star
         }
     }
     strbuf_printf(&text, "ld%s.global%" SV_FMT "%s.%s ", a->is_volatile ? ".volatile" : "",
-                  SV_ARG(cache_modifier(e, a)),
-                  policy ? ".L2::cache_hint" : "", vector_suffix(e, &w));
+                  SV_ARG(cache_modifier(e, a)), policy ? ".L2::cache_hint" : "",
+                  vector_suffix(e, &w));
     put_operands(&text, 0, n);
     strbuf_printf(&text, ", [$%u]", n);
     if (policy)

@@ -53,8 +53,9 @@ static bool accept(lane_map *m, unsigned bit, place p) {
 }
 
 /// Finds where lane bit `bit` reads from: straight at `p`, at a copy, or at another step.
-static bool place_lane_bit(lane_map *m, unsigned bit, place p, const place *copies, unsigned n_copies,
-                           const place *regs, unsigned n_regs, shuffle_plan *out) {
+static bool place_lane_bit(lane_map *m, unsigned bit, place p, const place *copies,
+                           unsigned n_copies, const place *regs, unsigned n_regs,
+                           shuffle_plan *out) {
     bool done = accept(m, bit, p);
     for (unsigned i = 0; i < n_copies && !done; i++) {
         place other = place_xor(p, copies[i]);

@@ -18,14 +18,14 @@ enum {
 /// One op that touches scratch or global memory.
 typedef struct access {
     const ir_op *op;
-    uint32_t at, bytes;     ///< scratch; bytes may be 0
-    const ir_value *ptr;    ///< of a global access, else NULL
-    bool inner_barrier;     ///< waits between writing its scratch and reading it
-    bool writes;            ///< global memory
-    bool orders;            ///< an atomic that publishes or acquires other accesses
-    bool across_warps;      ///< some element is held by several warps (a scalar by all)
-    bool one_thread_each;   ///< each address is touched by one thread, told by the pointer alone
-    int root;               ///< parameter that ptr derives from, or -1
+    uint32_t at, bytes;   ///< scratch; bytes may be 0
+    const ir_value *ptr;  ///< of a global access, else NULL
+    bool inner_barrier;   ///< waits between writing its scratch and reading it
+    bool writes;          ///< global memory
+    bool orders;          ///< an atomic that publishes or acquires other accesses
+    bool across_warps;    ///< some element is held by several warps (a scalar by all)
+    bool one_thread_each; ///< each address is touched by one thread, told by the pointer alone
+    int root;             ///< parameter that ptr derives from, or -1
 } access;
 
 struct smem_plan {
@@ -223,8 +223,7 @@ static bool needs_barrier(const smem_plan *p, const state *s, const access *b) {
     for (uint32_t i = 0; i < p->all.len; i++) {
         const access *a = &p->all.data[i];
         if (has(s->pending, i) &&
-            (scratch_conflict(a, b) ||
-             global_conflict(a, has(s->stale, i), has(s->earlier, i), b)))
+            (scratch_conflict(a, b) || global_conflict(a, has(s->stale, i), has(s->earlier, i), b)))
             return true;
     }
     return false;

@@ -116,8 +116,8 @@ swizzle swizzle_choose(const layout *from, const layout *to, unsigned elem_bytes
     extend(&low, basis.v, basis.n, NULL, 0);
     extend(&low, rows.v, rows.n, &basis, n);
 
-    swizzle out = {.index_bits = (uint8_t)n, .elem_log2 = (uint8_t)elem_log2,
-                   .vec_log2 = (uint8_t)vec_log2};
+    swizzle out = {
+        .index_bits = (uint8_t)n, .elem_log2 = (uint8_t)elem_log2, .vec_log2 = (uint8_t)vec_log2};
     memcpy(out.vec, basis.v, vec_log2 * sizeof(out.vec[0]));
     layout_span inverse = {0};
     for (unsigned i = 0; i < n; i++)

@@ -11,9 +11,9 @@
 
 typedef struct swizzle {
     uint8_t index_bits;
-    uint8_t elem_log2; ///< log2 of the bytes of an element
-    uint8_t vec_log2;  ///< log2 of the elements that either side moves at once
-    uint32_t vec[4];   ///< index of the elements at addresses 1, 2, 4, 8 of a vector
+    uint8_t elem_log2;    ///< log2 of the bytes of an element
+    uint8_t vec_log2;     ///< log2 of the elements that either side moves at once
+    uint32_t vec[4];      ///< index of the elements at addresses 1, 2, 4, 8 of a vector
     uint32_t address[32]; ///< element address of each index bit; XOR them
 } swizzle;
 

@@ -22,10 +22,10 @@ typedef struct cg_access {
     LLVMValueRef mask; ///< lane i1 (scalar if uniform); NULL: every lane
     sv cache, evict;   ///< "" or as in attrs.def
     bool is_volatile;
-    bool is_const;     ///< through *const: never written during the launch
-    bool no_result;    ///< of an atomic: nobody looks at the old value
-    int root;          ///< parameter the pointer derives from, or -1 (host checks)
-    src_range range;   ///< for reports
+    bool is_const;   ///< through *const: never written during the launch
+    bool no_result;  ///< of an atomic: nobody looks at the old value
+    int root;        ///< parameter the pointer derives from, or -1 (host checks)
+    src_range range; ///< for reports
 } cg_access;
 
 /// One line for each active lane.
@@ -47,12 +47,14 @@ typedef struct target {
     bool soft_half;            ///< fp16 and bf16 are held as i16, arithmetic is done in fp32
 
     // Types and lanes.
-    LLVMTypeRef (*value_type)(emitter *e, dtype t); ///< scalar LLVM type that holds a dtype in a register
-    LLVMValueRef (*splat)(emitter *e, LLVMValueRef scalar);  ///< scalar to lane value
-    LLVMValueRef (*uniform)(emitter *e, LLVMValueRef lanes); ///< a lane value equal in all lanes, as a scalar
-    LLVMValueRef (*lane_id)(emitter *e);  ///< lane value i32: 0..31
-    LLVMValueRef (*warp_id)(emitter *e);  ///< scalar i32
-    LLVMValueRef (*cta_rank)(emitter *e); ///< scalar i32, 0 without clusters
+    LLVMTypeRef (*value_type)(emitter *e,
+                              dtype t); ///< scalar LLVM type that holds a dtype in a register
+    LLVMValueRef (*splat)(emitter *e, LLVMValueRef scalar); ///< scalar to lane value
+    LLVMValueRef (*uniform)(emitter *e,
+                            LLVMValueRef lanes); ///< a lane value equal in all lanes, as a scalar
+    LLVMValueRef (*lane_id)(emitter *e);         ///< lane value i32: 0..31
+    LLVMValueRef (*warp_id)(emitter *e);         ///< scalar i32
+    LLVMValueRef (*cta_rank)(emitter *e);        ///< scalar i32, 0 without clusters
     LLVMValueRef (*program_id)(emitter *e, unsigned axis);   ///< scalar i32
     LLVMValueRef (*num_programs)(emitter *e, unsigned axis); ///< scalar i32
 
@@ -65,17 +67,23 @@ typedef struct target {
     void (*load)(emitter *e, const cg_access *a, LLVMValueRef const *other, LLVMValueRef *out);
     void (*store)(emitter *e, const cg_access *a, LLVMValueRef const *values);
     /// Old value where the mask holds, zero elsewhere. a->vec is 1. kind: ATTR_KIND.
-    LLVMValueRef (*atomic_rmw)(emitter *e, const cg_access *a, sv kind, LLVMValueRef value, sv sem, sv scope);
-    LLVMValueRef (*atomic_cas)(emitter *e, const cg_access *a, LLVMValueRef cmp, LLVMValueRef value, sv sem, sv scope);
+    LLVMValueRef (*atomic_rmw)(emitter *e, const cg_access *a, sv kind, LLVMValueRef value, sv sem,
+                               sv scope);
+    LLVMValueRef (*atomic_cas)(emitter *e, const cg_access *a, LLVMValueRef cmp, LLVMValueRef value,
+                               sv sem, sv scope);
 
     // Warp and block.
-    LLVMValueRef (*shuffle_xor)(emitter *e, LLVMValueRef v, unsigned lane_mask); ///< from lane ^ mask
-    LLVMValueRef (*shuffle_idx)(emitter *e, LLVMValueRef v, LLVMValueRef src_lane); ///< lane value i32
-    void (*barrier)(emitter *e); ///< call emit_barrier instead
+    LLVMValueRef (*shuffle_xor)(emitter *e, LLVMValueRef v,
+                                unsigned lane_mask); ///< from lane ^ mask
+    LLVMValueRef (*shuffle_idx)(emitter *e, LLVMValueRef v,
+                                LLVMValueRef src_lane); ///< lane value i32
+    void (*barrier)(emitter *e);                        ///< call emit_barrier instead
     /// Shared memory at e->smem base + byte_offset (lane value i32). vec consecutive elements of one
     /// LLVM type (never i1), aligned to their total size. pred: lane i1 or NULL.
-    void (*smem_store)(emitter *e, LLVMValueRef byte_offset, LLVMValueRef const *values, unsigned vec, LLVMValueRef pred);
-    void (*smem_load)(emitter *e, LLVMValueRef byte_offset, LLVMTypeRef elem, unsigned vec, LLVMValueRef *out);
+    void (*smem_store)(emitter *e, LLVMValueRef byte_offset, LLVMValueRef const *values,
+                       unsigned vec, LLVMValueRef pred);
+    void (*smem_load)(emitter *e, LLVMValueRef byte_offset, LLVMTypeRef elem, unsigned vec,
+                      LLVMValueRef *out);
 
     // Arithmetic with no common LLVM form. Operands are scalars or lane values alike (look at
     // LLVMTypeOf); fp16/bf16 are in the register type.
@@ -85,13 +93,17 @@ typedef struct target {
     /// where that does not pay: then fdiv.
     LLVMValueRef (*fdiv_shared)(emitter *e, LLVMValueRef x, LLVMValueRef y);
     LLVMValueRef (*frem)(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y);
-    LLVMValueRef (*fminmax)(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x, LLVMValueRef y);
+    LLVMValueRef (*fminmax)(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x,
+                            LLVMValueRef y);
     LLVMValueRef (*float_cast)(emitter *e, dtype from, dtype to, bool rtz, LLVMValueRef x);
-    LLVMValueRef (*float_to_int)(emitter *e, dtype from, dtype to, LLVMValueRef x); ///< saturates; NaN: see docs
-    LLVMValueRef (*int_to_float)(emitter *e, dtype from, dtype to, LLVMValueRef x); ///< rounded once
+    LLVMValueRef (*float_to_int)(emitter *e, dtype from, dtype to,
+                                 LLVMValueRef x); ///< saturates; NaN: see docs
+    LLVMValueRef (*int_to_float)(emitter *e, dtype from, dtype to,
+                                 LLVMValueRef x); ///< rounded once
 
     // Debugging.
-    void (*assert_true)(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text, src_range range); ///< lanes or scalars; mask may be NULL
+    void (*assert_true)(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text,
+                        src_range range); ///< lanes or scalars; mask may be NULL
     void (*print)(emitter *e, const cg_print *p);
     /// Checks a claim of the author (hint, assume, parameter hint): no-op on nvptx.
     /// NULL where claims are believed: then no code for the check is made either.

@@ -96,8 +96,8 @@ int main(int argc, char **argv) {
     args[n++] = TILE_I32(cols);
     args[n++] = TILE_CONSTEXPR_INT("BLOCK", block);
     tile_launch_options launch = {.size = sizeof launch, .grid = {(uint32_t)rows}};
-    launch.num_warps = next_power_of_2(
-        (uint32_t)number_option(argc, argv, "warps", (long)pick_warps(block), 1));
+    launch.num_warps =
+        next_power_of_2((uint32_t)number_option(argc, argv, "warps", (long)pick_warps(block), 1));
     // Rows that are not aligned come with code for their ends, for which the assembler would spend
     // the registers of the second program. Rows of 16 bits keep within them by themselves.
     bool is_wide = (size_t)cols * elements[type].bytes % 16 == 0;

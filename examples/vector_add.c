@@ -47,9 +47,8 @@ int main(int argc, char **argv) {
     uint32_t block = 4096 / (uint32_t)elements[type].bytes;
     tile_arg args[] = {TILE_POINTER(NULL, dtype), TILE_POINTER(NULL, dtype),
                        TILE_POINTER(NULL, dtype), TILE_I32(n), TILE_CONSTEXPR_INT("BLOCK", block)};
-    tile_launch_options launch = {.size = sizeof launch,
-                                  .grid = {((uint32_t)n + block - 1) / block},
-                                  .num_warps = 4};
+    tile_launch_options launch = {
+        .size = sizeof launch, .grid = {((uint32_t)n + block - 1) / block}, .num_warps = 4};
     tile_kernel_info kernel;
     check(tile_warmup(add, args, 5, &launch, &kernel, &err), &err);
     if (option(argc, argv, "plan", NULL)) {

@@ -103,8 +103,8 @@ static bool ends_with(sv text, char c) { return text.len && text.data[text.len -
 static sv print_prefix(lowering *lo, sv text, bool has_values) {
     if (has_values) {
         text.len -= ends_with(text, ' ');
-        text = sv_format(lo->arena, "%" SV_FMT "%s", SV_ARG(text),
-                         ends_with(text, ':') ? " " : ": ");
+        text =
+            sv_format(lo->arena, "%" SV_FMT "%s", SV_ARG(text), ends_with(text, ':') ? " " : ": ");
     }
     bool lead = text.len > 2 && text.data[0] != ' ';
     return sv_format(lo->arena, "%s%" SV_FMT, lead ? " " : "", SV_ARG(text));

@@ -29,7 +29,7 @@ typedef struct fe_arg {
 
 typedef struct fe_options {
     uint32_t num_warps, num_ctas, num_stages, maxnreg;
-    bool no_asserts; ///< leave device_assert and assert out
+    bool no_asserts;                 ///< leave device_assert and assert out
     const char *const *include_dirs; ///< -I, for `from utils import f`
     uint32_t num_include_dirs;
 } fe_options;

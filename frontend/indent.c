@@ -245,7 +245,8 @@ static int soft_keyword(const ast_parser *ps, src_range at) {
         const char *word;
         int token;
     } words[] = {{"match", TOK_MATCH}, {"case", TOK_CASE}, {"type", TOK_TYPE}};
-    static const char *const operators[] = {"and", "as", "if", "in", "is", "not", "or", "for", NULL};
+    static const char *const operators[] = {"and", "as", "if",  "in", "is",
+                                            "not", "or", "for", NULL};
     sv word = ast_source(ps, at), text = {ps->text.data, ps->end};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (!sv_is(word, words[i].word))

@@ -23,7 +23,8 @@ static void survey_exprs(survey *s, const ast_exprs *list) {
 static bool is_target(const ast_expr *e, sv name) {
     bool found = e->kind == EXPR_NAME && sv_equal(e->name, name);
     for (uint32_t i = 0; i < e->items.len && !found; i++)
-        found = (e->kind == EXPR_TUPLE || e->kind == EXPR_LIST) && is_target(e->items.data[i], name);
+        found =
+            (e->kind == EXPR_TUPLE || e->kind == EXPR_LIST) && is_target(e->items.data[i], name);
     return found;
 }
 

@@ -11,7 +11,7 @@ enum {
     MAX_STATEMENTS = 200000, ///< lowered in one kernel, inlined and unrolled ones included
     MAX_REGIONS = 150,       ///< run-time branches and loops inside each other
     NAMES_PER_STATEMENT = 16,
-    MAX_CALL_NOTES = 6,      ///< of a chain of calls, innermost first; the outermost is shown, too
+    MAX_CALL_NOTES = 6, ///< of a chain of calls, innermost first; the outermost is shown, too
 };
 
 // --- errors and limits
@@ -54,9 +54,8 @@ void lower_open_region(lowering *lo, src_range range) {
     // The names of both arms are compared: with very many of them that is the work of statements.
     uint64_t work = lo->scope->len / NAMES_PER_STATEMENT;
     if (lo->statements < MAX_STATEMENTS - 1) // then lower_count finds that it is too much
-        lo->statements += work < MAX_STATEMENTS - 1 - lo->statements
-                              ? work
-                              : MAX_STATEMENTS - 1 - lo->statements;
+        lo->statements +=
+            work < MAX_STATEMENTS - 1 - lo->statements ? work : MAX_STATEMENTS - 1 - lo->statements;
     if (++lo->regions != MAX_REGIONS)
         return;
     lower_error(lo, range, "branches and loops are nested more than %d deep", MAX_REGIONS);

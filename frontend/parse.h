@@ -68,7 +68,7 @@ typedef struct ast_parser {
     } top_lines;         ///< of a .py file
     bool line_had_error; ///< something was reported on the current line
     uint32_t num_nodes, num_errors;
-    bool gave_up;        ///< a limit was passed: the rest of the file is not read
+    bool gave_up; ///< a limit was passed: the rest of the file is not read
     bool too_deep_reported, tabs_reported;
 } ast_parser;
 

@@ -25,7 +25,7 @@ typedef struct scope {
     arena *arena;
     const fe_module *module; ///< where names that are not local are looked up
     sv *names;
-    name_map slot_of; ///< by name
+    name_map slot_of;      ///< by name
     const binding **slots; ///< NULL: not bound
     bool *keeps_constexpr; ///< declared by a bare `name: constexpr`
     uint32_t len, cap;

@@ -101,6 +101,7 @@ static double floor_quotient(double x, double y, double rem) {
     return exact - q > 0.5 ? q + 1 : q;
 }
 
+// clang-format off
 static const char *float_binary(ast_op op, double x, double y, value *out) {
     switch (op) {
     case AST_ADD: *out = value_float(x + y); return NULL;
@@ -160,6 +161,7 @@ static const char *int_binary(ast_op op, const value *a, const value *b, value *
     default: return NOT_APPLICABLE;
     }
 }
+// clang-format on
 
 // --- strings and tuples
 
@@ -218,6 +220,7 @@ const char *value_binary(arena *a, ast_op op, const value *x, const value *y, va
     return NOT_APPLICABLE;
 }
 
+// clang-format off
 const char *value_unary(ast_op op, const value *x, value *out) {
     if (op == AST_NOT) {
         *out = value_bool(!value_truth(x));
@@ -236,9 +239,11 @@ const char *value_unary(ast_op op, const value *x, value *out) {
     default: return NOT_APPLICABLE;
     }
 }
+// clang-format on
 
 // --- comparison
 
+// clang-format off
 bool value_truth(const value *v) {
     switch (v->kind) {
     case VALUE_NONE: return false;
@@ -260,12 +265,14 @@ static bool same_order(wide x, wide y, ast_op op) {
     default: return x == y;
     }
 }
+// clang-format on
 
 // Of an integer and a float the exact values are compared: long double holds both.
 static long double to_long_double(const value *v) {
     return v->kind == VALUE_FLOAT ? (long double)v->f : (long double)to_wide(v);
 }
 
+// clang-format off
 static bool float_order(long double x, long double y, ast_op op) {
     switch (op) {
     case AST_LT: return x < y;
@@ -302,6 +309,7 @@ bool value_equal(const value *a, const value *b) {
     default: return false;
     }
 }
+// clang-format on
 
 static int string_order(sv a, sv b) {
     size_t n = a.len < b.len ? a.len : b.len;
@@ -370,6 +378,7 @@ static void print_tuple(const value *v, strbuf *out) {
     strbuf_puts(out, v->num_items == 1 ? ",)" : ")");
 }
 
+// clang-format off
 void value_print(const value *v, strbuf *out) {
     switch (v->kind) {
     case VALUE_POISON: strbuf_puts(out, "<error>"); break;
@@ -393,11 +402,12 @@ void value_print(const value *v, strbuf *out) {
     case VALUE_IR: ir_type_print(v->ir->type, out); break;
     }
 }
+// clang-format on
 
 const char *value_describe(arena *a, const value *v) {
     static const char *const prefix[] = {
-        [VALUE_BOOL] = "bool ",   [VALUE_INT] = "int ",        [VALUE_FLOAT] = "float ",
-        [VALUE_DTYPE] = "dtype ", [VALUE_FUNC] = "function ",  [VALUE_MODULE] = "module ",
+        [VALUE_BOOL] = "bool ",   [VALUE_INT] = "int ",       [VALUE_FLOAT] = "float ",
+        [VALUE_DTYPE] = "dtype ", [VALUE_FUNC] = "function ", [VALUE_MODULE] = "module ",
     };
     if (v->kind == VALUE_TUPLE)
         return sv_format(a, "tuple of %u", v->num_items).data;

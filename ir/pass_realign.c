@@ -50,7 +50,8 @@ static void claim_block(row_study *s, const ir_op *op) {
 
 static void study_access(row_study *s, ir_op *op) {
     bool is_load = op->opcode == OP_LOAD;
-    ir_value *mask = op->operands[is_load ? 1 : 2], *data = is_load ? op->operands[2] : op->operands[1];
+    ir_value *mask = op->operands[is_load ? 1 : 2],
+             *data = is_load ? op->operands[2] : op->operands[1];
     bool data_fits = role_of(s, data) == UNIFORM || (is_load ? !data : role_of(s, data) == ROW);
     s->fits = s->fits && role_of(s, op->operands[0]) == POINTER && role_of(s, mask) == MASK &&
               data_fits && !ir_get_flag(op, ATTR_VOLATILE) && s->num_accesses < MAX_ACCESSES;

@@ -623,8 +623,8 @@ static void want_one_hint(checker *c, const ir_op *op, const char *cache_words) 
     const ir_attr *cache = ir_find_attr(op, ATTR_CACHE);
     if (cache && !has_word(cache_words, cache->str))
         FAIL(c, op, "cache: expected one of %s", cache_words);
-    if ((cache != NULL) + (ir_find_attr(op, ATTR_EVICT) != NULL) +
-            ir_get_flag(op, ATTR_VOLATILE) > 1)
+    if ((cache != NULL) + (ir_find_attr(op, ATTR_EVICT) != NULL) + ir_get_flag(op, ATTR_VOLATILE) >
+        1)
         FAIL(c, op, "cache, evict and volatile exclude each other");
 }
 

@@ -157,8 +157,8 @@ static bool scan_tile_ir(tile_module *m, const session *s) {
 /// Runs fn(s, ctx) with a fresh arena; running out of memory anywhere below comes back here. The
 /// compiler reads and writes numbers by the locale of its thread, whatever the application has set,
 /// so that is "C" meanwhile.
-static tile_status with_session(tile_status (*fn)(session *s, void *ctx, tile_error *error), void *ctx,
-                                tile_error *error) {
+static tile_status with_session(tile_status (*fn)(session *s, void *ctx, tile_error *error),
+                                void *ctx, tile_error *error) {
     session s = {.arena = arena_create()};
     if (!s.arena)
         return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
@@ -194,7 +194,9 @@ static tile_status scan(session *s, void *ctx, tile_error *error) {
     return TILE_OK;
 }
 
-tile_status rt_module_scan(tile_module *m, tile_error *error) { return with_session(scan, m, error); }
+tile_status rt_module_scan(tile_module *m, tile_error *error) {
+    return with_session(scan, m, error);
+}
 
 // --- compiling one specialization
 
@@ -255,9 +257,11 @@ static fe_arg *make_args(session *s, const compile_request *r, bool best, uint32
         else if (p->has_type)
             a->type = ir_scalar_type(p->dtype);
         else if (arg->kind == TILE_ARG_INT)
-            a->type = ir_scalar_type(arg->value.i >= INT32_MIN && arg->value.i <= INT32_MAX ? DT_I32 : DT_I64);
+            a->type = ir_scalar_type(
+                arg->value.i >= INT32_MIN && arg->value.i <= INT32_MAX ? DT_I32 : DT_I64);
         else
-            a->type = ir_scalar_type(arg->kind == TILE_ARG_FLOAT ? DT_FP32 : dtype_from_name(sv_from(arg->dtype)));
+            a->type = ir_scalar_type(
+                arg->kind == TILE_ARG_FLOAT ? DT_FP32 : dtype_from_name(sv_from(arg->dtype)));
         if (!dtype_is_int(a->type.elem) && !ir_is_pointer(a->type))
             a->divisibility = 0;
     }
@@ -372,7 +376,8 @@ static tile_status generate(session *s, const tile_device *d, ir_module *m, rt_b
     if (k->shared_bytes > d->info.max_shared_bytes_per_block)
         return rt_fail(error, TILE_ERROR_UNSUPPORTED,
                        "kernel '%s' needs %u bytes of shared memory, %s has %u; use smaller blocks",
-                       out->entry, k->shared_bytes, d->info.name, d->info.max_shared_bytes_per_block);
+                       out->entry, k->shared_bytes, d->info.name,
+                       d->info.max_shared_bytes_per_block);
     return TILE_OK;
 }
 
@@ -397,8 +402,8 @@ static tile_status compile(session *s, void *ctx, tile_error *error) {
     return generate(s, k->module->device, m, r->out, error);
 }
 
-tile_status rt_compile(const tile_kernel *k, const rt_bound *bound, const tile_launch_options *options,
-                       rt_binary *out, tile_error *error) {
+tile_status rt_compile(const tile_kernel *k, const rt_bound *bound,
+                       const tile_launch_options *options, rt_binary *out, tile_error *error) {
     compile_request r = {
         .kernel = k,
         .bound = bound,

@@ -62,8 +62,8 @@ static void open_driver(void) {
     driver.cuDriverGetVersion(&driver.version);
     if (driver.version < CUDA_LEAST_DRIVER)
         snprintf(driver.problem, sizeof driver.problem,
-                 "the CUDA driver is version %d.%d; 12.0 or newer is needed",
-                 driver.version / 1000, driver.version % 1000 / 10);
+                 "the CUDA driver is version %d.%d; 12.0 or newer is needed", driver.version / 1000,
+                 driver.version % 1000 / 10);
 }
 
 const cuda_driver *cuda_get_driver(void) {

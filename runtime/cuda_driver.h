@@ -62,8 +62,8 @@ typedef struct cuda_driver {
 #define ENTRY(name, version, params) CUresult(*name) params;
 #include "runtime/cuda_driver.def"
 #undef ENTRY
-    int version;        ///< of the driver: 13000 for CUDA 13.0
-    char problem[256];  ///< why the driver cannot be used; empty if it can
+    int version;       ///< of the driver: 13000 for CUDA 13.0
+    char problem[256]; ///< why the driver cannot be used; empty if it can
 } cuda_driver;
 
 /// Opens the driver once per process ($TILE_LIBCUDA, else libcuda.so.1) and returns the table. If

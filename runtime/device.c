@@ -35,7 +35,8 @@ tile_status tile_device_open(const char *name, tile_device **out_device, tile_er
     int index = cuda_index(name);
     bool is_cpu = !strcmp(name, "cpu");
     if (index < 0 && !is_cpu)
-        return rt_fail(error, TILE_ERROR_NOT_FOUND, "unknown device '%s'; expected cpu, cuda or cuda:N", name);
+        return rt_fail(error, TILE_ERROR_NOT_FOUND,
+                       "unknown device '%s'; expected cpu, cuda or cuda:N", name);
     tile_device *d = calloc(1, sizeof *d);
     if (!d)
         return out_of_memory(error);
@@ -56,7 +57,8 @@ void tile_device_close(tile_device *device) {
     free(device);
 }
 
-tile_status tile_device_get_info(tile_device *device, tile_device_info *out_info, tile_error *error) {
+tile_status tile_device_get_info(tile_device *device, tile_device_info *out_info,
+                                 tile_error *error) {
     if (!device || !out_info)
         return null_argument(error, device ? "out_info" : "device");
     *out_info = device->info;
@@ -257,7 +259,8 @@ tile_status tile_event_record(tile_event *event, tile_stream *stream, tile_error
     void *native;
     if (!native_stream(event->device, stream, &native))
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "the stream belongs to another device");
-    tile_status status = event->device->ops->event_record(event->device, event->native, native, error);
+    tile_status status =
+        event->device->ops->event_record(event->device, event->native, native, error);
     if (!status)
         atomic_store(&event->recorded, true);
     return status;
@@ -273,6 +276,6 @@ tile_status tile_event_elapsed(tile_event *start, tile_event *end, float *out_mi
     if (!atomic_load(&start->recorded) || !atomic_load(&end->recorded))
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "the %s event has not been recorded",
                        atomic_load(&start->recorded) ? "end" : "start");
-    return end->device->ops->event_elapsed(end->device, start->native, end->native, out_milliseconds,
-                                           error);
+    return end->device->ops->event_elapsed(end->device, start->native, end->native,
+                                           out_milliseconds, error);
 }

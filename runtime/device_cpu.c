@@ -116,8 +116,8 @@ void tile_memory_unregister(tile_device *device, const void *data) {
         remove_allocation(device->state, data);
 }
 
-static tile_status cpu_copy(tile_device *d, void *dst, bool dst_host, const void *src, bool src_host,
-                            size_t bytes, void *stream, tile_error *error) {
+static tile_status cpu_copy(tile_device *d, void *dst, bool dst_host, const void *src,
+                            bool src_host, size_t bytes, void *stream, tile_error *error) {
     (void)d, (void)dst_host, (void)src_host, (void)stream, (void)error;
     memmove(dst, src, bytes);
     return TILE_OK;
@@ -165,7 +165,8 @@ static tile_status cpu_event_elapsed(tile_device *d, void *start, void *end, flo
                                      tile_error *error) {
     (void)d, (void)error;
     const struct timespec *a = start, *b = end;
-    *out_ms = (float)((double)(b->tv_sec - a->tv_sec) * 1e3 + (double)(b->tv_nsec - a->tv_nsec) * 1e-6);
+    *out_ms =
+        (float)((double)(b->tv_sec - a->tv_sec) * 1e3 + (double)(b->tv_nsec - a->tv_nsec) * 1e-6);
     return TILE_OK;
 }
 
@@ -196,7 +197,8 @@ static const tile_status host_statuses[] = {
 };
 
 static tile_status cpu_launch(tile_device *d, const rt_loaded *l, const rt_binary *b,
-                              const uint32_t grid[3], void **params, void *stream, tile_error *error) {
+                              const uint32_t grid[3], void **params, void *stream,
+                              tile_error *error) {
     (void)stream;
     cpu_state *s = d->state;
     host_arg args[RT_MAX_PARAMS];

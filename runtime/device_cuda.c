@@ -9,8 +9,8 @@
 
 /// Errors after which the context is unusable for good.
 static bool is_sticky(CUresult r) {
-    return (r >= CUDA_ERROR_ILLEGAL_ADDRESS && r <= CUDA_ERROR_LAUNCH_FAILED && r != 701 && r != 704 &&
-            r != 705 && r != 708) ||
+    return (r >= CUDA_ERROR_ILLEGAL_ADDRESS && r <= CUDA_ERROR_LAUNCH_FAILED && r != 701 &&
+            r != 704 && r != 705 && r != 708) ||
            r == CUDA_ERROR_ECC_UNCORRECTABLE;
 }
 
@@ -24,8 +24,10 @@ static tile_status fail(tile_error *error, CUresult r, const char *what) {
                          : is_sticky(r)                ? TILE_ERROR_DEVICE_LOST
                                                        : TILE_ERROR_DRIVER;
     if (r == CUDA_ERROR_ASSERT) // which one, the driver has printed
-        return rt_fail(error, status, "%s: a kernel's assertion failed; standard error has its file, "
-                       "line and message (%s), and the device is unusable from here on", what, name);
+        return rt_fail(error, status,
+                       "%s: a kernel's assertion failed; standard error has its file, "
+                       "line and message (%s), and the device is unusable from here on",
+                       what, name);
     return rt_fail(error, status, "%s: %s (%s)", what, text ? text : "unknown error",
                    name ? name : "?");
 }
@@ -83,8 +85,8 @@ static tile_status cuda_open(tile_device *d, int index, tile_error *error) {
     int count = 0;
     CHECK(cu->cuDeviceGetCount(&count), "counting the devices");
     if (index >= count)
-        return rt_fail(error, TILE_ERROR_NOT_FOUND, "there is no device cuda:%d; this machine has %d",
-                       index, count);
+        return rt_fail(error, TILE_ERROR_NOT_FOUND,
+                       "there is no device cuda:%d; this machine has %d", index, count);
     CUdevice device;
     CHECK(cu->cuDeviceGet(&device, index), "opening the device");
     tile_device_info *info = &d->info;
@@ -93,10 +95,12 @@ static tile_status cuda_open(tile_device *d, int index, tile_error *error) {
              attribute(cu, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
              attribute(cu, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
     info->num_sms = attribute(cu, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    info->max_threads_per_sm = attribute(cu, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+    info->max_threads_per_sm =
+        attribute(cu, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
     info->max_shared_bytes_per_block =
         attribute(cu, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    info->registers_per_sm = attribute(cu, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+    info->registers_per_sm =
+        attribute(cu, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
     info->l2_bytes = attribute(cu, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     size_t memory = 0;
     CHECK(cu->cuDeviceTotalMem(&memory, device), "reading the size of the device's memory");
@@ -114,9 +118,7 @@ static tile_status cuda_open(tile_device *d, int index, tile_error *error) {
     return TILE_OK;
 }
 
-static void cuda_close(tile_device *d) {
-    cuda_get_driver()->cuDevicePrimaryCtxRelease(d->native);
-}
+static void cuda_close(tile_device *d) { cuda_get_driver()->cuDevicePrimaryCtxRelease(d->native); }
 
 static CUdeviceptr address(const void *p) { return (CUdeviceptr)(uintptr_t)p; }
 
@@ -135,13 +137,15 @@ static void cuda_free(tile_device *d, void *p, size_t bytes) {
     leave(pushed);
 }
 
-static tile_status cuda_copy(tile_device *d, void *dst, bool dst_host, const void *src, bool src_host,
-                             size_t bytes, void *stream, tile_error *error) {
+static tile_status cuda_copy(tile_device *d, void *dst, bool dst_host, const void *src,
+                             bool src_host, size_t bytes, void *stream, tile_error *error) {
     const cuda_driver *cu = cuda_get_driver();
     if (dst_host) {
-        IN_CONTEXT(d, cu->cuMemcpyDtoHAsync(dst, address(src), bytes, stream), "copying to the host");
+        IN_CONTEXT(d, cu->cuMemcpyDtoHAsync(dst, address(src), bytes, stream),
+                   "copying to the host");
     } else if (src_host) {
-        IN_CONTEXT(d, cu->cuMemcpyHtoDAsync(address(dst), src, bytes, stream), "copying to the device");
+        IN_CONTEXT(d, cu->cuMemcpyHtoDAsync(address(dst), src, bytes, stream),
+                   "copying to the device");
     } else {
         IN_CONTEXT(d, cu->cuMemcpyDtoDAsync(address(dst), address(src), bytes, stream),
                    "copying on the device");
@@ -160,7 +164,8 @@ static tile_status cuda_fill(tile_device *d, void *dst, uint8_t byte, size_t byt
 
 static tile_status cuda_stream_create(tile_device *d, void **out, tile_error *error) {
     CUstream s = NULL;
-    IN_CONTEXT(d, cuda_get_driver()->cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), "creating a stream");
+    IN_CONTEXT(d, cuda_get_driver()->cuStreamCreate(&s, CU_STREAM_NON_BLOCKING),
+               "creating a stream");
     *out = s;
     return TILE_OK;
 }
@@ -221,7 +226,8 @@ static tile_status load_in_context(tile_device *d, const rt_binary *b, rt_loaded
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
     CUlibrary library = NULL;
     const void *code = b->image ? b->image : b->ptx;
-    CUresult r = cu->cuLibraryLoadData(&library, code, options, values, b->image ? 0 : 2, NULL, NULL, 0);
+    CUresult r =
+        cu->cuLibraryLoadData(&library, code, options, values, b->image ? 0 : 2, NULL, NULL, 0);
     if (r != CUDA_SUCCESS) {
         fail(error, r, "loading the kernel");
         if (error && log[0])
@@ -238,7 +244,8 @@ static tile_status load_in_context(tile_device *d, const rt_binary *b, rt_loaded
                                        (int)b->shared_bytes, kernel, device),
               "reserving shared memory");
     int v = 0;
-    CHECK(cu->cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel, device), "reading registers");
+    CHECK(cu->cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel, device),
+          "reading registers");
     out->registers = (uint32_t)v;
     CHECK(cu->cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, kernel, device),
           "reading local memory");
@@ -262,7 +269,8 @@ static void cuda_unload(tile_device *d, rt_loaded *l) {
     memset(l, 0, sizeof *l);
 }
 
-static tile_status cuda_load(tile_device *d, const rt_binary *b, rt_loaded *out, tile_error *error) {
+static tile_status cuda_load(tile_device *d, const rt_binary *b, rt_loaded *out,
+                             tile_error *error) {
     bool pushed;
     tile_status s = enter(d, &pushed, error);
     if (s)
@@ -279,15 +287,15 @@ static tile_status cuda_launch(tile_device *d, const rt_loaded *l, const rt_bina
                                tile_error *error) {
     const cuda_driver *cu = cuda_get_driver();
     CUfunction function = l->handle; // the driver takes a CUkernel here, for any context
-    CUresult r = cu->cuLaunchKernel(function, grid[0] * b->num_ctas, grid[1], grid[2], 32 * b->num_warps,
-                                    1, 1, b->shared_bytes, stream, params, NULL);
+    CUresult r = cu->cuLaunchKernel(function, grid[0] * b->num_ctas, grid[1], grid[2],
+                                    32 * b->num_warps, 1, 1, b->shared_bytes, stream, params, NULL);
     if (__builtin_expect(r == CUDA_SUCCESS, 1))
         return TILE_OK;
     if (r != CUDA_ERROR_INVALID_CONTEXT)
         return fail(error, r, "launching the kernel");
     CHECK(cu->cuCtxSetCurrent(d->context), "entering the device's context"); // a fresh thread
-    CHECK(cu->cuLaunchKernel(function, grid[0] * b->num_ctas, grid[1], grid[2], 32 * b->num_warps, 1, 1,
-                             b->shared_bytes, stream, params, NULL),
+    CHECK(cu->cuLaunchKernel(function, grid[0] * b->num_ctas, grid[1], grid[2], 32 * b->num_warps,
+                             1, 1, b->shared_bytes, stream, params, NULL),
           "launching the kernel");
     return TILE_OK;
 }

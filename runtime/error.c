@@ -53,7 +53,8 @@ tile_status rt_fail(tile_error *error, tile_status status, const char *fmt, ...)
     return status;
 }
 
-tile_status rt_fail_log(tile_error *error, tile_status status, const char *log, const char *fmt, ...) {
+tile_status rt_fail_log(tile_error *error, tile_status status, const char *log, const char *fmt,
+                        ...) {
     va_list args;
     va_start(args, fmt);
     fill(error, status, log, fmt, args);

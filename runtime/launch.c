@@ -11,7 +11,8 @@
 
 enum { FIRST_CAPACITY = 16 };
 
-static const rt_spec *table_find(const rt_table *t, uint64_t hash, const uint8_t *key, uint32_t len) {
+static const rt_spec *table_find(const rt_table *t, uint64_t hash, const uint8_t *key,
+                                 uint32_t len) {
     if (!t)
         return NULL;
     for (uint32_t i = (uint32_t)hash & (t->capacity - 1);; i = (i + 1) & (t->capacity - 1)) {
@@ -88,7 +89,8 @@ static double now_ms(void) {
 }
 
 static tile_status compile_and_load(tile_kernel *k, const rt_bound *bound,
-                                    const tile_launch_options *options, rt_spec *s, tile_error *error) {
+                                    const tile_launch_options *options, rt_spec *s,
+                                    tile_error *error) {
     tile_device *d = k->module->device;
     double start = now_ms();
     tile_status status = rt_compile(k, bound, options, &s->binary, error);
@@ -137,13 +139,15 @@ static bool is_final(tile_status status) {
 /// Compiles a new specialization. Called with the kernel locked, and unlocks it meanwhile. *out is
 /// NULL after a failure that is not to be remembered, which is then in *error.
 static tile_status compile_new(tile_kernel *k, const rt_bound *bound,
-                               const tile_launch_options *options, rt_spec **out, tile_error *error) {
+                               const tile_launch_options *options, rt_spec **out,
+                               tile_error *error) {
     tile_device *d = k->module->device;
     *out = NULL;
     if (d->ops->is_capturing(d, options->stream ? options->stream->native : NULL))
         return rt_fail(error, TILE_ERROR_NOT_READY,
                        "kernel '%s' is not compiled for these arguments and a graph is being "
-                       "captured; call tile_warmup first", k->name);
+                       "captured; call tile_warmup first",
+                       k->name);
     rt_spec *s = add_spec(k, bound);
     if (!s)
         return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
@@ -180,8 +184,9 @@ static tile_status get_spec_slow(tile_kernel *k, const rt_bound *bound, uint64_t
     return status;
 }
 
-static tile_status get_spec(tile_kernel *k, const rt_bound *bound, const tile_launch_options *options,
-                            const rt_spec **out, tile_error *error) {
+static tile_status get_spec(tile_kernel *k, const rt_bound *bound,
+                            const tile_launch_options *options, const rt_spec **out,
+                            tile_error *error) {
     uint64_t hash = XXH3_64bits(bound->key, bound->key_len);
     const rt_table *t = atomic_load_explicit(&k->table, memory_order_acquire);
     *out = table_find(t, hash, bound->key, bound->key_len);
@@ -231,7 +236,8 @@ tile_status tile_launch(tile_kernel *kernel, const tile_arg *args, uint32_t num_
 
 /// The specialization that these arguments select, compiled and loaded.
 static tile_status prepare(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
-                           const tile_launch_options *options, const rt_spec **out, tile_error *error) {
+                           const tile_launch_options *options, const rt_spec **out,
+                           tile_error *error) {
     tile_launch_options o;
     rt_bound bound;
     tile_status status = check_call(kernel, args, num_args, options, &o, error);
@@ -263,7 +269,9 @@ tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint32_t num_
 }
 
 uint32_t tile_persistent_grid(const tile_kernel_info *info, uint64_t work) {
-    uint64_t n = info ? (uint64_t)info->num_sms * (info->max_blocks_per_sm ? info->max_blocks_per_sm : 1) : 1;
+    uint64_t n =
+        info ? (uint64_t)info->num_sms * (info->max_blocks_per_sm ? info->max_blocks_per_sm : 1)
+             : 1;
     if (n > work)
         n = work;
     return n ? (uint32_t)n : 1;

@@ -57,7 +57,8 @@ tile_status tile_module_load_string(tile_device *device, const char *name, const
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "out_module is NULL");
     *out_module = NULL;
     if (!device || (!source && length))
-        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "%s is NULL", device ? "source" : "device");
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "%s is NULL",
+                       device ? "source" : "device");
     if (length > SOURCE_MAX_BYTES)
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "the source is over 16 MiB");
     tile_module *m = calloc(1, sizeof *m);
@@ -109,7 +110,8 @@ static tile_status read_file(const char *path, char **out, size_t *out_len, tile
     fclose(f);
     if (!ok) {
         free(data);
-        return rt_fail(error, TILE_ERROR_IO, "cannot read '%s': %s", path, code ? strerror(code) : "it is too large");
+        return rt_fail(error, TILE_ERROR_IO, "cannot read '%s': %s", path,
+                       code ? strerror(code) : "it is too large");
     }
     *out = data;
     *out_len = len;
@@ -133,7 +135,9 @@ tile_status tile_module_load_file(tile_device *device, const char *path, tile_mo
     return status;
 }
 
-uint32_t tile_module_kernel_count(const tile_module *module) { return module ? module->num_kernels : 0; }
+uint32_t tile_module_kernel_count(const tile_module *module) {
+    return module ? module->num_kernels : 0;
+}
 
 const char *tile_module_kernel_name(const tile_module *module, uint32_t index) {
     return module && index < module->num_kernels ? module->kernels[index]->name : NULL;

@@ -13,22 +13,22 @@
 tile_status rt_fail(tile_error *error, tile_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /// The same with a log (copied).
-tile_status rt_fail_log(tile_error *error, tile_status status, const char *log, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+tile_status rt_fail_log(tile_error *error, tile_status status, const char *log, const char *fmt,
+                        ...) __attribute__((format(printf, 4, 5)));
 
 // --- compiled code, as compile.c gives it and a device loads it
 enum { RT_MAX_PARAMS = 256 };
 
 /// One specialization's binary. Freed with rt_binary_free.
 typedef struct rt_binary {
-    char *entry;           ///< entry name in the binary
-    char *ptx;             ///< PTX text, NULL for host code
-    void *image;           ///< cubin, or NULL: the driver assembles the PTX
+    char *entry; ///< entry name in the binary
+    char *ptx;   ///< PTX text, NULL for host code
+    void *image; ///< cubin, or NULL: the driver assembles the PTX
     size_t image_bytes;
     struct cg_host_code *host; ///< host code, NULL for a GPU
     uint32_t num_warps, num_ctas;
     uint32_t shared_bytes;
-    uint32_t num_params;   ///< of the binary
+    uint32_t num_params; ///< of the binary
     /// Per kernel parameter, as powers of two: the divisibility this code relies on, and the most
     /// that could change the code at all (RULES 12).
     uint8_t relied_log2[RT_MAX_PARAMS], useful_log2[RT_MAX_PARAMS];
@@ -37,8 +37,8 @@ void rt_binary_free(rt_binary *b);
 
 /// A loaded binary on a device.
 typedef struct rt_loaded {
-    void *handle;          ///< CUkernel, or rt_binary's host code
-    void *library;         ///< CUlibrary
+    void *handle;  ///< CUkernel, or rt_binary's host code
+    void *library; ///< CUlibrary
     uint32_t registers, local_bytes, static_shared_bytes;
     uint32_t max_blocks_per_sm;
 } rt_loaded;
@@ -52,14 +52,16 @@ typedef struct device_ops {
     /// Direction by flags: is the pointer host memory?
     tile_status (*copy)(tile_device *d, void *dst, bool dst_host, const void *src, bool src_host,
                         size_t bytes, void *stream, tile_error *error);
-    tile_status (*fill)(tile_device *d, void *dst, uint8_t byte, size_t bytes, void *stream, tile_error *error);
+    tile_status (*fill)(tile_device *d, void *dst, uint8_t byte, size_t bytes, void *stream,
+                        tile_error *error);
     tile_status (*stream_create)(tile_device *d, void **out, tile_error *error);
     void (*stream_destroy)(tile_device *d, void *stream);
     tile_status (*synchronize)(tile_device *d, void *stream, bool all, tile_error *error);
     tile_status (*event_create)(tile_device *d, void **out, tile_error *error);
     void (*event_destroy)(tile_device *d, void *event);
     tile_status (*event_record)(tile_device *d, void *event, void *stream, tile_error *error);
-    tile_status (*event_elapsed)(tile_device *d, void *start, void *end, float *out_ms, tile_error *error);
+    tile_status (*event_elapsed)(tile_device *d, void *start, void *end, float *out_ms,
+                                 tile_error *error);
     /// True while `stream` is recording a graph: nothing may be loaded then.
     bool (*is_capturing)(tile_device *d, void *stream);
     tile_status (*load)(tile_device *d, const rt_binary *b, rt_loaded *out, tile_error *error);
@@ -76,8 +78,8 @@ struct tile_device {
     const device_ops *ops;
     tile_device_info info;
     int index, native; ///< cuda:N, and the driver's CUdevice
-    void *context; ///< CUcontext (primary), retained
-    void *state;   ///< of the cpu device
+    void *context;     ///< CUcontext (primary), retained
+    void *state;       ///< of the cpu device
 };
 
 struct tile_buffer {
@@ -103,7 +105,7 @@ typedef struct rt_param {
     char *name;
     bool is_constexpr, has_type, do_not_specialize;
     bool is_pointer;
-    uint8_t dtype;    ///< ir/dtype.h; the pointee if is_pointer
+    uint8_t dtype; ///< ir/dtype.h; the pointee if is_pointer
     bool has_default;
     tile_arg default_arg; ///< of a run-time parameter: what takes the place of an argument
 } rt_param;
@@ -112,9 +114,9 @@ typedef struct rt_param {
 typedef struct rt_spec {
     struct rt_spec *next;
     enum { RT_SPEC_COMPILING, RT_SPEC_READY, RT_SPEC_FAILED } state;
-    tile_status status;  ///< if FAILED, with error
+    tile_status status; ///< if FAILED, with error
     tile_error error;
-    uint8_t *key;        ///< the key it was compiled for, see specialize.c
+    uint8_t *key; ///< the key it was compiled for, see specialize.c
     uint32_t key_len;
     rt_binary binary;
     rt_loaded loaded;
@@ -150,7 +152,7 @@ struct tile_kernel {
 
 struct tile_module {
     tile_device *device;
-    char *name;       ///< what messages call the source; its folder is where imports are looked up
+    char *name; ///< what messages call the source; its folder is where imports are looked up
     char *source;
     size_t source_len;
     tile_kernel **kernels;
@@ -182,9 +184,11 @@ bool rt_key_similar(const tile_kernel *k, const uint8_t *a, uint32_t a_len, cons
                     uint32_t b_len);
 /// True if the specialization's binary serves `key` as well: similar, and no difference in a class
 /// that its code relies on or could gain from.
-bool rt_key_served_by(const tile_kernel *k, const rt_spec *spec, const uint8_t *key, uint32_t key_len);
+bool rt_key_served_by(const tile_kernel *k, const rt_spec *spec, const uint8_t *key,
+                      uint32_t key_len);
 /// Options (NULL: none) read through options->size and checked, with defaults filled in.
-tile_status rt_options(const tile_launch_options *options, tile_launch_options *out, tile_error *error);
+tile_status rt_options(const tile_launch_options *options, tile_launch_options *out,
+                       tile_error *error);
 
 /// The divisibility class of a value as a power of two's exponent, 0 to 4 (divisible by 16).
 static inline unsigned rt_divisibility_log2(uint64_t v) {
@@ -200,8 +204,8 @@ uint8_t rt_key_class(const tile_kernel *k, const uint8_t *key, uint32_t param);
 /// Reads and checks a module's source and fills its kernels (names and parameters).
 tile_status rt_module_scan(tile_module *m, tile_error *error);
 /// Compiles one specialization.
-tile_status rt_compile(const tile_kernel *k, const rt_bound *bound, const tile_launch_options *options,
-                       rt_binary *out, tile_error *error);
+tile_status rt_compile(const tile_kernel *k, const rt_bound *bound,
+                       const tile_launch_options *options, rt_binary *out, tile_error *error);
 /// dtype of ir/dtype.h by name, or DT_VOID (0).
 uint8_t rt_dtype_from_name(const char *name);
 

@@ -45,7 +45,8 @@ static tile_status check_options(const tile_launch_options *o, tile_error *error
     return TILE_OK;
 }
 
-tile_status rt_options(const tile_launch_options *options, tile_launch_options *out, tile_error *error) {
+tile_status rt_options(const tile_launch_options *options, tile_launch_options *out,
+                       tile_error *error) {
     *out = (tile_launch_options){.size = sizeof *out};
     tile_status status = options ? read_options(options, out, error) : TILE_OK;
     out->num_warps = out->num_warps ? out->num_warps : 4;
@@ -60,8 +61,9 @@ uint8_t rt_dtype_from_name(const char *name) {
 
 /// Writes the bits of a scalar argument in the type `t`. False if the value does not fit.
 static bool scalar_bits(const tile_arg *arg, dtype t, uint64_t *out) {
-    bool is_float_arg = arg->kind == TILE_ARG_FLOAT ||
-                        (arg->kind == TILE_ARG_SCALAR && dtype_is_float(dtype_from_name(sv_from(arg->dtype))));
+    bool is_float_arg =
+        arg->kind == TILE_ARG_FLOAT ||
+        (arg->kind == TILE_ARG_SCALAR && dtype_is_float(dtype_from_name(sv_from(arg->dtype))));
     if (dtype_is_float(t)) {
         double v = is_float_arg ? arg->value.f : (double)arg->value.i;
         if (t == DT_FP32) {
@@ -131,7 +133,8 @@ static void put_constexpr(key_writer *w, const tile_arg *c) {
 
 bool rt_as_constexpr(const tile_arg *arg, tile_arg *out) {
     dtype t = rt_dtype_from_name(arg->dtype);
-    *out = (tile_arg){.name = arg->name, .kind = TILE_ARG_CONSTEXPR, .dtype = arg->dtype, .value = arg->value};
+    *out = (tile_arg){
+        .name = arg->name, .kind = TILE_ARG_CONSTEXPR, .dtype = arg->dtype, .value = arg->value};
     switch (arg->kind) {
     case TILE_ARG_INT:
         out->constexpr_kind = TILE_CONSTEXPR_KIND_INT;
@@ -176,27 +179,31 @@ bool rt_as_constexpr(const tile_arg *arg, tile_arg *out) {
 static tile_status mismatch(const tile_kernel *k, const rt_param *p, const tile_arg *arg,
                             tile_error *error) {
     static const char *const kinds[] = {
-        [TILE_ARG_POINTER] = "a pointer", [TILE_ARG_SCALAR] = "a scalar", [TILE_ARG_INT] = "an integer",
-        [TILE_ARG_FLOAT] = "a float",     [TILE_ARG_NONE] = "None",       [TILE_ARG_CONSTEXPR] = "a constexpr",
+        [TILE_ARG_POINTER] = "a pointer", [TILE_ARG_SCALAR] = "a scalar",
+        [TILE_ARG_INT] = "an integer",    [TILE_ARG_FLOAT] = "a float",
+        [TILE_ARG_NONE] = "None",         [TILE_ARG_CONSTEXPR] = "a constexpr",
     };
     bool typed = arg->kind == TILE_ARG_POINTER || arg->kind == TILE_ARG_SCALAR;
     if (p->is_constexpr && arg->kind == TILE_ARG_CONSTEXPR) { // the kinds agree, the value is none
         if (arg->constexpr_kind == TILE_CONSTEXPR_KIND_DTYPE && arg->dtype)
-            return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "kernel '%s': parameter '%s': no dtype is called '%s'",
-                           k->name, p->name, arg->dtype);
-        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "kernel '%s': parameter '%s': the constexpr has %s",
-                       k->name, p->name,
-                       (unsigned)arg->constexpr_kind <= TILE_CONSTEXPR_KIND_DTYPE ? "no value"
-                                                                                  : "an unknown kind");
+            return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
+                           "kernel '%s': parameter '%s': no dtype is called '%s'", k->name, p->name,
+                           arg->dtype);
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
+                       "kernel '%s': parameter '%s': the constexpr has %s", k->name, p->name,
+                       (unsigned)arg->constexpr_kind <= TILE_CONSTEXPR_KIND_DTYPE
+                           ? "no value"
+                           : "an unknown kind");
     }
-    return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
-                   "kernel '%s': parameter '%s' is %s%s%s, but the argument is %s%s%s", k->name, p->name,
-                   p->is_constexpr ? "a constexpr"
-                   : p->has_type   ? (p->is_pointer ? "*" : "")
-                                   : "not a constexpr",
-                   p->has_type ? dtype_name(p->dtype) : "", "",
-                   (unsigned)arg->kind <= TILE_ARG_CONSTEXPR ? kinds[arg->kind] : "of an unknown kind",
-                   typed ? " of type " : "", typed && arg->dtype ? arg->dtype : "");
+    return rt_fail(
+        error, TILE_ERROR_INVALID_ARGUMENT,
+        "kernel '%s': parameter '%s' is %s%s%s, but the argument is %s%s%s", k->name, p->name,
+        p->is_constexpr ? "a constexpr"
+        : p->has_type   ? (p->is_pointer ? "*" : "")
+                        : "not a constexpr",
+        p->has_type ? dtype_name(p->dtype) : "", "",
+        (unsigned)arg->kind <= TILE_ARG_CONSTEXPR ? kinds[arg->kind] : "of an unknown kind",
+        typed ? " of type " : "", typed && arg->dtype ? arg->dtype : "");
 }
 
 /// Adds one run-time argument to the key and to the binary's parameters.
@@ -209,8 +216,8 @@ static tile_status bind_value(const tile_kernel *k, const rt_param *p, const til
         if (t == DT_VOID || (p->has_type && (!p->is_pointer || p->dtype != t)))
             return mismatch(k, p, arg, error);
         *bits = (uint64_t)(uintptr_t)arg->value.pointer;
-        unsigned class = p->do_not_specialize ? 0 : rt_divisibility_log2(*bits);
-        memcpy(entry, (uint8_t[]){'P', (uint8_t)t, (uint8_t)class}, 3);
+        unsigned hint = p->do_not_specialize ? 0 : rt_divisibility_log2(*bits);
+        memcpy(entry, (uint8_t[]){'P', (uint8_t)t, (uint8_t)hint}, 3);
     } else {
         dtype t = scalar_dtype(p, arg);
         if (t == DT_VOID || p->is_pointer)
@@ -221,13 +228,13 @@ static tile_status bind_value(const tile_kernel *k, const rt_param *p, const til
             if (dtype_is_float(t) || arg->kind == TILE_ARG_FLOAT)
                 return mismatch(k, p, arg, error);
             return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
-                           "kernel '%s': %lld is out of range for parameter '%s' of type %s", k->name,
-                           (long long)arg->value.i, p->name, dtype_name(t));
+                           "kernel '%s': %lld is out of range for parameter '%s' of type %s",
+                           k->name, (long long)arg->value.i, p->name, dtype_name(t));
         }
-        unsigned class = 0;
+        unsigned hint = 0;
         if (dtype_is_int(t) && t != DT_I1 && !p->do_not_specialize)
-            class = arg->value.i == 1 ? RT_KEY_ONE : rt_divisibility_log2((uint64_t)arg->value.i);
-        memcpy(entry, (uint8_t[]){'S', (uint8_t)t, (uint8_t)class}, 3);
+            hint = arg->value.i == 1 ? RT_KEY_ONE : rt_divisibility_log2((uint64_t)arg->value.i);
+        memcpy(entry, (uint8_t[]){'S', (uint8_t)t, (uint8_t)hint}, 3);
     }
     put(w, entry, 3);
     out->params[out->num_params] = bits;
@@ -236,8 +243,8 @@ static tile_status bind_value(const tile_kernel *k, const rt_param *p, const til
 }
 
 /// Puts arguments into out->args by position and name.
-static tile_status match(const tile_kernel *k, const tile_arg *args, uint32_t num_args, rt_bound *out,
-                         tile_error *error) {
+static tile_status match(const tile_kernel *k, const tile_arg *args, uint32_t num_args,
+                         rt_bound *out, tile_error *error) {
     memset(out->args, 0, k->num_params * sizeof *out->args);
     uint32_t position = 0;
     bool named = false;
@@ -248,8 +255,8 @@ static tile_status match(const tile_kernel *k, const tile_arg *args, uint32_t nu
             for (at = 0; at < k->num_params && strcmp(k->params[at].name, args[i].name) != 0; at++)
                 ;
             if (at == k->num_params)
-                return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "kernel '%s' has no parameter '%s'",
-                               k->name, args[i].name);
+                return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
+                               "kernel '%s' has no parameter '%s'", k->name, args[i].name);
         } else {
             if (named)
                 return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
@@ -257,12 +264,13 @@ static tile_status match(const tile_kernel *k, const tile_arg *args, uint32_t nu
             at = position++;
             if (at >= k->num_params)
                 return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
-                               "kernel '%s' takes %u arguments, %u were given", k->name, k->num_params,
-                               num_args);
+                               "kernel '%s' takes %u arguments, %u were given", k->name,
+                               k->num_params, num_args);
         }
         if (out->args[at])
             return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
-                           "kernel '%s': parameter '%s' is given twice", k->name, k->params[at].name);
+                           "kernel '%s': parameter '%s' is given twice", k->name,
+                           k->params[at].name);
         out->args[at] = &args[i];
     }
     return TILE_OK;
@@ -274,9 +282,10 @@ tile_status rt_bind(const tile_kernel *k, const tile_arg *args, uint32_t num_arg
     if (status)
         return status;
     key_writer w = {.data = out->key};
-    put(&w, (uint8_t[KEY_HEADER]){(uint8_t)options->num_warps, (uint8_t)options->num_ctas,
-                                  (uint8_t)options->num_stages, (uint8_t)options->maxnreg,
-                                  options->no_asserts},
+    put(&w,
+        (uint8_t[KEY_HEADER]){(uint8_t)options->num_warps, (uint8_t)options->num_ctas,
+                              (uint8_t)options->num_stages, (uint8_t)options->maxnreg,
+                              options->no_asserts},
         KEY_HEADER);
     out->num_params = 0;
     for (uint32_t i = 0; i < k->num_params; i++) {
@@ -350,7 +359,8 @@ bool rt_key_similar(const tile_kernel *k, const uint8_t *a, uint32_t a_len, cons
     return true;
 }
 
-bool rt_key_served_by(const tile_kernel *k, const rt_spec *spec, const uint8_t *key, uint32_t key_len) {
+bool rt_key_served_by(const tile_kernel *k, const rt_spec *spec, const uint8_t *key,
+                      uint32_t key_len) {
     if (!rt_key_similar(k, spec->key, spec->key_len, key, key_len))
         return false;
     uint32_t at = KEY_HEADER;

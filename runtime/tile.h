@@ -93,74 +93,91 @@ typedef struct tile_kernel tile_kernel;
 
 /// Opens "cuda:N" (its primary context is retained), "cuda" (= "cuda:0") or "cpu". The device must
 /// outlive everything made from it. Errors: NOT_FOUND (no such device, or no driver), DRIVER.
-TILE_API tile_status tile_device_open(const char *name, tile_device **out_device, tile_error *error);
+TILE_API tile_status tile_device_open(const char *name, tile_device **out_device,
+                                      tile_error *error);
 /// NULL is ignored.
 TILE_API void tile_device_close(tile_device *device);
 
 typedef struct tile_device_info {
     char name[128];
-    char arch[32];                   ///< "sm_90"; "" on cpu
-    uint32_t num_sms;                ///< processors on cpu
+    char arch[32];    ///< "sm_90"; "" on cpu
+    uint32_t num_sms; ///< processors on cpu
     uint32_t max_threads_per_sm;
     uint32_t max_shared_bytes_per_block; ///< with opt-in
     uint32_t registers_per_sm;
     uint32_t l2_bytes;
     uint64_t memory_bytes;
-    uint32_t driver_version;         ///< 13000 for CUDA 13.0; 0 on cpu
+    uint32_t driver_version; ///< 13000 for CUDA 13.0; 0 on cpu
     bool is_cuda;
 } tile_device_info;
-TILE_API tile_status tile_device_get_info(tile_device *device, tile_device_info *out_info, tile_error *error);
+TILE_API tile_status tile_device_get_info(tile_device *device, tile_device_info *out_info,
+                                          tile_error *error);
 
 // --- memory, streams, events ---------------------------------------------------------------------
 // A stream is a queue of the device; NULL is the default stream. On cpu every operation has ended
 // when its call returns.
 
 /// size_bytes may be 0. Contents are undefined (poisoned on cpu).
-TILE_API tile_status tile_buffer_create(tile_device *device, size_t size_bytes, tile_buffer **out_buffer, tile_error *error);
+TILE_API tile_status tile_buffer_create(tile_device *device, size_t size_bytes,
+                                        tile_buffer **out_buffer, tile_error *error);
 /// Waits for the device's work on it. NULL is ignored.
 TILE_API void tile_buffer_destroy(tile_buffer *buffer);
 /// Device address; on cpu an address the caller may read and write directly.
 TILE_API void *tile_buffer_data(const tile_buffer *buffer);
 TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
 /// cpu only: lets kernels use memory that the caller owns, until it is unregistered. On cuda: no-op.
-TILE_API tile_status tile_memory_register(tile_device *device, const void *data, size_t size_bytes, tile_error *error);
+TILE_API tile_status tile_memory_register(tile_device *device, const void *data, size_t size_bytes,
+                                          tile_error *error);
 TILE_API void tile_memory_unregister(tile_device *device, const void *data);
 
 /// Copies size_bytes; returns when the host memory may be reused. Errors: INVALID_ARGUMENT (past
 /// the buffer's end).
-TILE_API tile_status tile_copy_to_device(tile_buffer *dst, size_t offset_bytes, const void *src, size_t size_bytes, tile_stream *stream, tile_error *error);
-TILE_API tile_status tile_copy_to_host(void *dst, const tile_buffer *src, size_t offset_bytes, size_t size_bytes, tile_stream *stream, tile_error *error);
-TILE_API tile_status tile_copy(tile_buffer *dst, size_t dst_offset_bytes, const tile_buffer *src, size_t src_offset_bytes, size_t size_bytes, tile_stream *stream, tile_error *error);
+TILE_API tile_status tile_copy_to_device(tile_buffer *dst, size_t offset_bytes, const void *src,
+                                         size_t size_bytes, tile_stream *stream, tile_error *error);
+TILE_API tile_status tile_copy_to_host(void *dst, const tile_buffer *src, size_t offset_bytes,
+                                       size_t size_bytes, tile_stream *stream, tile_error *error);
+TILE_API tile_status tile_copy(tile_buffer *dst, size_t dst_offset_bytes, const tile_buffer *src,
+                               size_t src_offset_bytes, size_t size_bytes, tile_stream *stream,
+                               tile_error *error);
 /// Sets every byte.
-TILE_API tile_status tile_fill(tile_buffer *dst, size_t offset_bytes, uint8_t byte, size_t size_bytes, tile_stream *stream, tile_error *error);
+TILE_API tile_status tile_fill(tile_buffer *dst, size_t offset_bytes, uint8_t byte,
+                               size_t size_bytes, tile_stream *stream, tile_error *error);
 
-TILE_API tile_status tile_stream_create(tile_device *device, tile_stream **out_stream, tile_error *error);
+TILE_API tile_status tile_stream_create(tile_device *device, tile_stream **out_stream,
+                                        tile_error *error);
 /// Wraps a CUstream of the application (which keeps owning it).
-TILE_API tile_status tile_stream_wrap(tile_device *device, void *native, tile_stream **out_stream, tile_error *error);
+TILE_API tile_status tile_stream_wrap(tile_device *device, void *native, tile_stream **out_stream,
+                                      tile_error *error);
 TILE_API void tile_stream_destroy(tile_stream *stream);
 TILE_API void *tile_stream_native(const tile_stream *stream);
 /// Waits for all work of the stream; of the whole device if stream is NULL. Reports errors of the
 /// kernels launched before.
 TILE_API tile_status tile_synchronize(tile_device *device, tile_stream *stream, tile_error *error);
 
-TILE_API tile_status tile_event_create(tile_device *device, tile_event **out_event, tile_error *error);
+TILE_API tile_status tile_event_create(tile_device *device, tile_event **out_event,
+                                       tile_error *error);
 TILE_API void tile_event_destroy(tile_event *event);
 TILE_API tile_status tile_event_record(tile_event *event, tile_stream *stream, tile_error *error);
 /// Waits for the later event; milliseconds between two recorded events. Errors: INVALID_ARGUMENT
 /// (one has not been recorded).
-TILE_API tile_status tile_event_elapsed(tile_event *start, tile_event *end, float *out_milliseconds, tile_error *error);
+TILE_API tile_status tile_event_elapsed(tile_event *start, tile_event *end, float *out_milliseconds,
+                                        tile_error *error);
 
 // --- modules and kernels -------------------------------------------------------------------------
 
 /// Reads and checks a .tile file (or the .py subset). error->log has all diagnostics. Errors:
 /// IO, COMPILE.
-TILE_API tile_status tile_module_load_file(tile_device *device, const char *path, tile_module **out_module, tile_error *error);
+TILE_API tile_status tile_module_load_file(tile_device *device, const char *path,
+                                           tile_module **out_module, tile_error *error);
 /// The same from memory; `name` is what messages call it. `source` is copied.
-TILE_API tile_status tile_module_load_string(tile_device *device, const char *name, const char *source, size_t length, tile_module **out_module, tile_error *error);
+TILE_API tile_status tile_module_load_string(tile_device *device, const char *name,
+                                             const char *source, size_t length,
+                                             tile_module **out_module, tile_error *error);
 /// Kernels of it become invalid. NULL is ignored.
 TILE_API void tile_module_destroy(tile_module *module);
 /// name NULL: the only kernel of the file. The kernel lives as long as the module. Errors: NOT_FOUND.
-TILE_API tile_status tile_module_get_kernel(tile_module *module, const char *name, tile_kernel **out_kernel, tile_error *error);
+TILE_API tile_status tile_module_get_kernel(tile_module *module, const char *name,
+                                            tile_kernel **out_kernel, tile_error *error);
 TILE_API uint32_t tile_module_kernel_count(const tile_module *module);
 /// Lives as long as the module; NULL past the end.
 TILE_API const char *tile_module_kernel_name(const tile_module *module, uint32_t index);
@@ -177,8 +194,12 @@ typedef enum tile_arg_kind {
 } tile_arg_kind;
 
 typedef enum tile_constexpr_kind {
-    TILE_CONSTEXPR_KIND_NONE, TILE_CONSTEXPR_KIND_BOOL, TILE_CONSTEXPR_KIND_INT,
-    TILE_CONSTEXPR_KIND_FLOAT, TILE_CONSTEXPR_KIND_STRING, TILE_CONSTEXPR_KIND_DTYPE,
+    TILE_CONSTEXPR_KIND_NONE,
+    TILE_CONSTEXPR_KIND_BOOL,
+    TILE_CONSTEXPR_KIND_INT,
+    TILE_CONSTEXPR_KIND_FLOAT,
+    TILE_CONSTEXPR_KIND_STRING,
+    TILE_CONSTEXPR_KIND_DTYPE,
 } tile_constexpr_kind;
 
 /// One argument. Positional ones (name NULL) come in the order of the kernel's parameters; named
@@ -197,7 +218,8 @@ typedef struct tile_arg {
 } tile_arg;
 
 #ifndef __cplusplus
-#define TILE_POINTER(p, type) ((tile_arg){.kind = TILE_ARG_POINTER, .dtype = (type), .value.pointer = (p)})
+#define TILE_POINTER(p, type)                                                                      \
+    ((tile_arg){.kind = TILE_ARG_POINTER, .dtype = (type), .value.pointer = (p)})
 #define TILE_BUFFER(b, type) TILE_POINTER(tile_buffer_data(b), type)
 #define TILE_I32(v) ((tile_arg){.kind = TILE_ARG_SCALAR, .dtype = "i32", .value.i = (v)})
 #define TILE_I64(v) ((tile_arg){.kind = TILE_ARG_SCALAR, .dtype = "i64", .value.i = (v)})
@@ -207,53 +229,78 @@ typedef struct tile_arg {
 #define TILE_INT(v) ((tile_arg){.kind = TILE_ARG_INT, .value.i = (v)})
 #define TILE_FLOAT(v) ((tile_arg){.kind = TILE_ARG_FLOAT, .value.f = (v)})
 #define TILE_NONE() ((tile_arg){.kind = TILE_ARG_NONE})
-#define TILE_CONSTEXPR_INT(n, v) ((tile_arg){.name = (n), .kind = TILE_ARG_CONSTEXPR, .constexpr_kind = TILE_CONSTEXPR_KIND_INT, .value.i = (v)})
-#define TILE_CONSTEXPR_BOOL(n, v) ((tile_arg){.name = (n), .kind = TILE_ARG_CONSTEXPR, .constexpr_kind = TILE_CONSTEXPR_KIND_BOOL, .value.i = (v)})
-#define TILE_CONSTEXPR_FLOAT(n, v) ((tile_arg){.name = (n), .kind = TILE_ARG_CONSTEXPR, .constexpr_kind = TILE_CONSTEXPR_KIND_FLOAT, .value.f = (v)})
-#define TILE_CONSTEXPR_STRING(n, v) ((tile_arg){.name = (n), .kind = TILE_ARG_CONSTEXPR, .constexpr_kind = TILE_CONSTEXPR_KIND_STRING, .value.string = (v)})
-#define TILE_CONSTEXPR_DTYPE(n, v) ((tile_arg){.name = (n), .kind = TILE_ARG_CONSTEXPR, .constexpr_kind = TILE_CONSTEXPR_KIND_DTYPE, .dtype = (v)})
+#define TILE_CONSTEXPR_INT(n, v)                                                                   \
+    ((tile_arg){.name = (n),                                                                       \
+                .kind = TILE_ARG_CONSTEXPR,                                                        \
+                .constexpr_kind = TILE_CONSTEXPR_KIND_INT,                                         \
+                .value.i = (v)})
+#define TILE_CONSTEXPR_BOOL(n, v)                                                                  \
+    ((tile_arg){.name = (n),                                                                       \
+                .kind = TILE_ARG_CONSTEXPR,                                                        \
+                .constexpr_kind = TILE_CONSTEXPR_KIND_BOOL,                                        \
+                .value.i = (v)})
+#define TILE_CONSTEXPR_FLOAT(n, v)                                                                 \
+    ((tile_arg){.name = (n),                                                                       \
+                .kind = TILE_ARG_CONSTEXPR,                                                        \
+                .constexpr_kind = TILE_CONSTEXPR_KIND_FLOAT,                                       \
+                .value.f = (v)})
+#define TILE_CONSTEXPR_STRING(n, v)                                                                \
+    ((tile_arg){.name = (n),                                                                       \
+                .kind = TILE_ARG_CONSTEXPR,                                                        \
+                .constexpr_kind = TILE_CONSTEXPR_KIND_STRING,                                      \
+                .value.string = (v)})
+#define TILE_CONSTEXPR_DTYPE(n, v)                                                                 \
+    ((tile_arg){.name = (n),                                                                       \
+                .kind = TILE_ARG_CONSTEXPR,                                                        \
+                .constexpr_kind = TILE_CONSTEXPR_KIND_DTYPE,                                       \
+                .dtype = (v)})
 #endif
 
 // --- launching -----------------------------------------------------------------------------------
 
 typedef struct tile_launch_options {
-    size_t size;          ///< sizeof(tile_launch_options), always
-    uint32_t grid[3];     ///< programs per axis; a 0 in y or z counts as 1; x = 0 launches nothing
-    uint32_t num_warps;   ///< 0: 4
-    uint32_t num_ctas;    ///< 0: 1
-    uint32_t num_stages;  ///< 0: 3
-    uint32_t maxnreg;     ///< 0: no limit
-    tile_stream *stream;  ///< NULL: the default stream
-    bool no_asserts;      ///< leave device_assert and assert out of the kernel
+    size_t size;         ///< sizeof(tile_launch_options), always
+    uint32_t grid[3];    ///< programs per axis; a 0 in y or z counts as 1; x = 0 launches nothing
+    uint32_t num_warps;  ///< 0: 4
+    uint32_t num_ctas;   ///< 0: 1
+    uint32_t num_stages; ///< 0: 3
+    uint32_t maxnreg;    ///< 0: no limit
+    tile_stream *stream; ///< NULL: the default stream
+    bool no_asserts;     ///< leave device_assert and assert out of the kernel
 } tile_launch_options;
 
 /// Specializes the kernel on its arguments (types, constexprs, divisibility of pointers and
 /// integers, integers equal to 1), compiles once per specialization, and launches. Errors:
 /// INVALID_ARGUMENT, UNSUPPORTED, COMPILE, DRIVER, NOT_READY (a new specialization during graph
 /// capture); on cpu also OUT_OF_BOUNDS, ASSERTION, TIMEOUT.
-TILE_API tile_status tile_launch(tile_kernel *kernel, const tile_arg *args, uint32_t num_args, const tile_launch_options *options, tile_error *error);
+TILE_API tile_status tile_launch(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
+                                 const tile_launch_options *options, tile_error *error);
 
 /// What a specialization costs.
 typedef struct tile_kernel_info {
-    uint32_t registers;          ///< per thread; 0 on cpu
-    uint32_t spill_bytes;        ///< local memory per thread, bytes
-    uint32_t shared_bytes;       ///< per block
-    uint32_t threads;            ///< per block
-    uint32_t max_blocks_per_sm;  ///< resident at once; 1 on cpu
-    uint32_t num_sms;            ///< of the device
-    double compile_ms;           ///< source to loaded function, when it was compiled
+    uint32_t registers;         ///< per thread; 0 on cpu
+    uint32_t spill_bytes;       ///< local memory per thread, bytes
+    uint32_t shared_bytes;      ///< per block
+    uint32_t threads;           ///< per block
+    uint32_t max_blocks_per_sm; ///< resident at once; 1 on cpu
+    uint32_t num_sms;           ///< of the device
+    double compile_ms;          ///< source to loaded function, when it was compiled
 } tile_kernel_info;
 
 /// Compiles and loads the specialization that these arguments select, without launching it. options
 /// may be NULL here: the defaults.
 /// Pointers may be NULL: they then count as divisible by 16.
-TILE_API tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint32_t num_args, const tile_launch_options *options, tile_kernel_info *out_info, tile_error *error);
+TILE_API tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
+                                 const tile_launch_options *options, tile_kernel_info *out_info,
+                                 tile_error *error);
 
 /// Programs for a persistent kernel: SMs × resident blocks, at most `work` and at least 1.
 TILE_API uint32_t tile_persistent_grid(const tile_kernel_info *info, uint64_t work);
 
 /// PTX of the specialization (cuda; on cpu: error UNSUPPORTED). Free with tile_free.
-TILE_API tile_status tile_kernel_ptx(tile_kernel *kernel, const tile_arg *args, uint32_t num_args, const tile_launch_options *options, char **out_ptx, tile_error *error);
+TILE_API tile_status tile_kernel_ptx(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
+                                     const tile_launch_options *options, char **out_ptx,
+                                     tile_error *error);
 TILE_API void tile_free(void *p);
 
 #ifdef __cplusplus

@@ -16,7 +16,8 @@ static void expect_status(const char *what, tile_status got, tile_status want, c
 }
 
 /// The same for a call that must leave NULL in `out`.
-static void expect_null(const char *what, tile_status got, tile_status want, const char *part, const void *out) {
+static void expect_null(const char *what, tile_status got, tile_status want, const char *part,
+                        const void *out) {
     expect_status(what, got, want, part);
     expect(!out, "%s: the output is not NULL", what);
 }
@@ -27,20 +28,25 @@ static const tile_status BAD = TILE_ERROR_INVALID_ARGUMENT;
 
 static void test_texts(void) {
     char want[64];
-    snprintf(want, sizeof want, "%d.%d.%d", TILE_VERSION_MAJOR, TILE_VERSION_MINOR, TILE_VERSION_PATCH);
+    snprintf(want, sizeof want, "%d.%d.%d", TILE_VERSION_MAJOR, TILE_VERSION_MINOR,
+             TILE_VERSION_PATCH);
     expect(!strcmp(tile_version(), want), "version '%s', expected '%s'", tile_version(), want);
     for (int s = 0; s <= TILE_ERROR_INTERNAL; s++)
         for (int t = 0; t < s; t++)
             expect(strcmp(tile_status_text((tile_status)s), tile_status_text((tile_status)t)) != 0,
                    "statuses %d and %d have one text", s, t);
-    expect(tile_status_text((tile_status)9999) && tile_status_text((tile_status)-1), "text of no status");
+    expect(tile_status_text((tile_status)9999) && tile_status_text((tile_status)-1),
+           "text of no status");
     tile_error_clear(NULL);
     tile_free(NULL);
     // A failing call takes the place of what the object held; clearing gives all zeros.
     tile_error e = {0};
     tile_module *mod = SENTINEL(tile_module);
-    expect(tile_module_load_string(dev, "a.tile", "def k(:\n", 8, &mod, &e) == TILE_ERROR_COMPILE && e.log, "a log");
-    expect(tile_device_get_info(NULL, NULL, &e) == BAD && !e.log, "the log of the error before is still there");
+    expect(tile_module_load_string(dev, "a.tile", "def k(:\n", 8, &mod, &e) == TILE_ERROR_COMPILE &&
+               e.log,
+           "a log");
+    expect(tile_device_get_info(NULL, NULL, &e) == BAD && !e.log,
+           "the log of the error before is still there");
     tile_error_clear(&e);
     tile_error zero = {0};
     expect(!memcmp(&e, &zero, sizeof e), "a cleared error is not zero");
@@ -49,8 +55,10 @@ static void test_texts(void) {
 // --- devices
 
 static void test_devices(void) {
-    static const char *const wrong[] = {"", "gpu", "CPU", "cpu:0", "cpu0", "cuda:", "cuda:x", "cuda:-1", "cuda:0x", "cuda 0",
-                                        "cudas", "cuda:99999999999999999999", "cuda:1001"};
+    static const char *const wrong[] = {"",         "gpu",    "CPU",    "cpu:0",
+                                        "cpu0",     "cuda:",  "cuda:x", "cuda:-1",
+                                        "cuda:0x",  "cuda 0", "cudas",  "cuda:99999999999999999999",
+                                        "cuda:1001"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tile_device *d = SENTINEL(tile_device);
         tile_status s = tile_device_open(wrong[i], &d, &err);
@@ -67,14 +75,19 @@ static void test_devices(void) {
     tile_device_info info;
     expect_status("info of NULL", tile_device_get_info(NULL, &info, &err), BAD, "device");
     expect_status("info into NULL", tile_device_get_info(dev, NULL, &err), BAD, "out_info");
-    expect(dev_info.name[0] && dev_info.num_sms > 0 && dev_info.memory_bytes > 0, "the device's info is empty");
-    expect(dev_info.max_shared_bytes_per_block >= 48 << 10 && dev_info.max_threads_per_sm >= 1024, "info: limits");
-    expect(dev_info.is_cuda == (dev_info.arch[0] != 0) && dev_info.is_cuda == (dev_info.driver_version != 0), "info: kind");
+    expect(dev_info.name[0] && dev_info.num_sms > 0 && dev_info.memory_bytes > 0,
+           "the device's info is empty");
+    expect(dev_info.max_shared_bytes_per_block >= 48 << 10 && dev_info.max_threads_per_sm >= 1024,
+           "info: limits");
+    expect(dev_info.is_cuda == (dev_info.arch[0] != 0) &&
+               dev_info.is_cuda == (dev_info.driver_version != 0),
+           "info: kind");
     // A device may be opened twice; each is closed on its own.
     must(tile_device_open(dev_info.is_cuda ? "cuda" : "cpu", &d, &err));
     tile_device_close(d);
     // Errors may be left out everywhere.
-    expect(tile_device_open("nothing", &d, NULL) == TILE_ERROR_NOT_FOUND && !d, "an error without an object");
+    expect(tile_device_open("nothing", &d, NULL) == TILE_ERROR_NOT_FOUND && !d,
+           "an error without an object");
 }
 
 // --- buffers and copies
@@ -84,7 +97,8 @@ static void test_buffers(void) {
     tile_status s = tile_buffer_create(NULL, 16, &b, &err);
     expect_null("buffer of no device", s, BAD, "device", b);
     expect_status("buffer into NULL", tile_buffer_create(dev, 16, NULL, &err), BAD, "out_buffer");
-    static const size_t huge[] = {SIZE_MAX, SIZE_MAX - 100, SIZE_MAX / 2, (size_t)1 << 50, (size_t)1 << 45};
+    static const size_t huge[] = {SIZE_MAX, SIZE_MAX - 100, SIZE_MAX / 2, (size_t)1 << 50,
+                                  (size_t)1 << 45};
     for (size_t i = 0; i < sizeof huge / sizeof *huge; i++) {
         b = SENTINEL(tile_buffer);
         s = tile_buffer_create(dev, huge[i], &b, &err);
@@ -100,12 +114,14 @@ static void test_buffers(void) {
     must(tile_copy_to_host(NULL, empty, 0, 0, NULL, &err));
     must(tile_fill(empty, 0, 1, 0, NULL, &err));
     must(tile_copy(empty, 0, empty, 0, 0, NULL, &err));
-    expect_status("a byte into an empty buffer", tile_copy_to_device(empty, 0, &byte, 1, NULL, &err), BAD, "past the end");
+    expect_status("a byte into an empty buffer",
+                  tile_copy_to_device(empty, 0, &byte, 1, NULL, &err), BAD, "past the end");
     tile_buffer_destroy(empty);
     // Sizes of every kind, each aligned to 16 bytes at least.
     for (size_t n = 1; n < 5000; n = n * 3 + 1) {
         must(tile_buffer_create(dev, n, &b, &err));
-        expect(tile_buffer_size(b) == n && (uintptr_t)tile_buffer_data(b) % 16 == 0, "a buffer of %zu bytes", n);
+        expect(tile_buffer_size(b) == n && (uintptr_t)tile_buffer_data(b) % 16 == 0,
+               "a buffer of %zu bytes", n);
         tile_buffer_destroy(b);
     }
 }
@@ -120,18 +136,33 @@ static void test_copies(void) {
     for (int i = 0; i < N; i++)
         data[i] = (uint8_t)(i * 7);
     tile_buffer *a = buffer_from(data, N), *b = buffer_from(NULL, N);
-    static const range outside[] = {{0, N + 1}, {1, N}, {N, 1}, {N + 1, 0}, {SIZE_MAX, 1}, {1, SIZE_MAX}, {SIZE_MAX, SIZE_MAX}, {50, SIZE_MAX - 49}};
+    static const range outside[] = {{0, N + 1},
+                                    {1, N},
+                                    {N, 1},
+                                    {N + 1, 0},
+                                    {SIZE_MAX, 1},
+                                    {1, SIZE_MAX},
+                                    {SIZE_MAX, SIZE_MAX},
+                                    {50, SIZE_MAX - 49}};
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
         range r = outside[i];
-        expect_status("copy to the device", tile_copy_to_device(a, r.offset, data, r.size, NULL, &err), BAD, "past the end");
-        expect_status("copy to the host", tile_copy_to_host(back, a, r.offset, r.size, NULL, &err), BAD, "past the end");
-        expect_status("copy, dst", tile_copy(b, r.offset, a, 0, r.size, NULL, &err), BAD, "past the end");
-        expect_status("copy, src", tile_copy(b, 0, a, r.offset, r.size, NULL, &err), BAD, "past the end");
+        expect_status("copy to the device",
+                      tile_copy_to_device(a, r.offset, data, r.size, NULL, &err), BAD,
+                      "past the end");
+        expect_status("copy to the host", tile_copy_to_host(back, a, r.offset, r.size, NULL, &err),
+                      BAD, "past the end");
+        expect_status("copy, dst", tile_copy(b, r.offset, a, 0, r.size, NULL, &err), BAD,
+                      "past the end");
+        expect_status("copy, src", tile_copy(b, 0, a, r.offset, r.size, NULL, &err), BAD,
+                      "past the end");
         expect_status("fill", tile_fill(a, r.offset, 1, r.size, NULL, &err), BAD, "past the end");
     }
-    expect_status("copy to no buffer", tile_copy_to_device(NULL, 0, data, 1, NULL, &err), BAD, "NULL");
-    expect_status("copy from no memory", tile_copy_to_device(a, 0, NULL, 1, NULL, &err), BAD, "src");
-    expect_status("copy from no buffer", tile_copy_to_host(back, NULL, 0, 1, NULL, &err), BAD, "NULL");
+    expect_status("copy to no buffer", tile_copy_to_device(NULL, 0, data, 1, NULL, &err), BAD,
+                  "NULL");
+    expect_status("copy from no memory", tile_copy_to_device(a, 0, NULL, 1, NULL, &err), BAD,
+                  "src");
+    expect_status("copy from no buffer", tile_copy_to_host(back, NULL, 0, 1, NULL, &err), BAD,
+                  "NULL");
     expect_status("copy to no memory", tile_copy_to_host(NULL, a, 0, 1, NULL, &err), BAD, "dst");
     expect_status("copy between, no dst", tile_copy(NULL, 0, a, 0, 1, NULL, &err), BAD, "NULL");
     expect_status("copy between, no src", tile_copy(a, 0, NULL, 0, 1, NULL, &err), BAD, "NULL");
@@ -144,7 +175,11 @@ static void test_copies(void) {
     memset(back, 0, N);
     must(tile_copy_to_host(back + 1, b, 1, N - 1, NULL, &err));
     for (int i = 0; i < N; i++) {
-        int want = i == 0 ? 0 : i == 99 ? 7 : i >= 60 && i < 65 ? 0xEE : i >= 10 && i < 50 ? data[i + 20] : 9;
+        int want = i == 0              ? 0
+                   : i == 99           ? 7
+                   : i >= 60 && i < 65 ? 0xEE
+                   : i >= 10 && i < 50 ? data[i + 20]
+                                       : 9;
         expect(back[i] == want, "byte %d is %d, expected %d", i, back[i], want);
     }
     tile_buffer_destroy(a), tile_buffer_destroy(b);
@@ -152,7 +187,8 @@ static void test_copies(void) {
 
 static void test_registration(void) {
     float mine[4] = {0};
-    expect_status("register, no device", tile_memory_register(NULL, mine, sizeof mine, &err), BAD, "NULL");
+    expect_status("register, no device", tile_memory_register(NULL, mine, sizeof mine, &err), BAD,
+                  "NULL");
     expect_status("register nothing", tile_memory_register(dev, NULL, 4, &err), BAD, "NULL");
     must(tile_memory_register(dev, mine, sizeof mine, &err));
     tile_memory_unregister(dev, mine);
@@ -193,17 +229,24 @@ static void test_streams(void) {
     must(tile_device_open("cpu", &other, &err));
     tile_stream *foreign;
     must(tile_stream_create(other, &foreign, &err));
-    expect_status("fill, foreign stream", tile_fill(b, 0, 1, 4, foreign, &err), BAD, "another device");
-    expect_status("copy in, foreign stream", tile_copy_to_device(b, 0, &back, 4, foreign, &err), BAD, "another device");
-    expect_status("copy out, foreign stream", tile_copy_to_host(&back, b, 0, 4, foreign, &err), BAD, "another device");
-    expect_status("copy, foreign stream", tile_copy(b, 0, b, 0, 4, foreign, &err), BAD, "another device");
-    expect_status("synchronize, foreign stream", tile_synchronize(dev, foreign, &err), BAD, "another device");
+    expect_status("fill, foreign stream", tile_fill(b, 0, 1, 4, foreign, &err), BAD,
+                  "another device");
+    expect_status("copy in, foreign stream", tile_copy_to_device(b, 0, &back, 4, foreign, &err),
+                  BAD, "another device");
+    expect_status("copy out, foreign stream", tile_copy_to_host(&back, b, 0, 4, foreign, &err), BAD,
+                  "another device");
+    expect_status("copy, foreign stream", tile_copy(b, 0, b, 0, 4, foreign, &err), BAD,
+                  "another device");
+    expect_status("synchronize, foreign stream", tile_synchronize(dev, foreign, &err), BAD,
+                  "another device");
     tile_buffer *far;
     must(tile_buffer_create(other, 4, &far, &err));
-    expect_status("copy between devices", tile_copy(b, 0, far, 0, 4, NULL, &err), BAD, "different devices");
+    expect_status("copy between devices", tile_copy(b, 0, far, 0, 4, NULL, &err), BAD,
+                  "different devices");
     tile_event *e;
     must(tile_event_create(dev, &e, &err));
-    expect_status("record, foreign stream", tile_event_record(e, foreign, &err), BAD, "another device");
+    expect_status("record, foreign stream", tile_event_record(e, foreign, &err), BAD,
+                  "another device");
     tile_event_destroy(e);
     tile_buffer_destroy(far);
     tile_stream_destroy(foreign);
@@ -225,12 +268,15 @@ static void test_events(void) {
     float ms = 7;
     expect_status("elapsed, no start", tile_event_elapsed(NULL, b, &ms, &err), BAD, "start");
     expect_status("elapsed, no end", tile_event_elapsed(a, NULL, &ms, &err), BAD, "end");
-    expect_status("elapsed into NULL", tile_event_elapsed(a, b, NULL, &err), BAD, "out_milliseconds");
-    expect_status("elapsed, not recorded", tile_event_elapsed(a, b, &ms, &err), BAD, "not been recorded");
+    expect_status("elapsed into NULL", tile_event_elapsed(a, b, NULL, &err), BAD,
+                  "out_milliseconds");
+    expect_status("elapsed, not recorded", tile_event_elapsed(a, b, &ms, &err), BAD,
+                  "not been recorded");
     expect(ms == 0, "elapsed: the output is %g", (double)ms);
     must(tile_event_record(a, NULL, &err));
     ms = 7;
-    expect_status("elapsed, end not recorded", tile_event_elapsed(a, b, &ms, &err), BAD, "not been recorded");
+    expect_status("elapsed, end not recorded", tile_event_elapsed(a, b, &ms, &err), BAD,
+                  "not been recorded");
     expect(ms == 0, "elapsed: the output is %g", (double)ms);
     tile_buffer *buf = buffer_from(NULL, 1 << 20);
     must(tile_fill(buf, 0, 1, 1 << 20, NULL, &err));
@@ -259,8 +305,10 @@ static void test_modules(void) {
     mod = SENTINEL(tile_module);
     s = tile_module_load_string(dev, "a.tile", NULL, 4, &mod, &err);
     expect_null("module of no source", s, BAD, "source", mod);
-    expect_status("module into NULL", tile_module_load_string(dev, "a.tile", "", 0, NULL, &err), BAD, "out_module");
-    expect_status("file into NULL", tile_module_load_file(dev, "a.tile", NULL, &err), BAD, "out_module");
+    expect_status("module into NULL", tile_module_load_string(dev, "a.tile", "", 0, NULL, &err),
+                  BAD, "out_module");
+    expect_status("file into NULL", tile_module_load_file(dev, "a.tile", NULL, &err), BAD,
+                  "out_module");
     mod = SENTINEL(tile_module);
     s = tile_module_load_file(dev, NULL, &mod, &err);
     expect_null("file of no name", s, BAD, "path", mod);
@@ -279,7 +327,8 @@ static void test_modules(void) {
     tile_kernel *k = SENTINEL(tile_kernel);
     s = tile_module_get_kernel(mod, NULL, &k, &err);
     expect_null("the only kernel of none", s, TILE_ERROR_NOT_FOUND, "no kernel", k);
-    expect(tile_module_kernel_count(mod) == 0 && !tile_module_kernel_name(mod, 0), "kernels of nothing");
+    expect(tile_module_kernel_count(mod) == 0 && !tile_module_kernel_name(mod, 0),
+           "kernels of nothing");
     tile_module_destroy(mod);
 }
 
@@ -293,9 +342,13 @@ static void test_kernels(void) {
     must(tile_module_load_string(dev, "two.tile", source, n, &mod, &err));
     memset(source, '!', n);
     free(source);
-    expect(tile_module_kernel_count(mod) == 2, "%u kernels, expected 2", tile_module_kernel_count(mod));
-    expect(!strcmp(tile_module_kernel_name(mod, 0), "first") && !strcmp(tile_module_kernel_name(mod, 1), "second"), "names");
-    expect(!tile_module_kernel_name(mod, 2) && !tile_module_kernel_name(mod, UINT32_MAX), "names past the end");
+    expect(tile_module_kernel_count(mod) == 2, "%u kernels, expected 2",
+           tile_module_kernel_count(mod));
+    expect(!strcmp(tile_module_kernel_name(mod, 0), "first") &&
+               !strcmp(tile_module_kernel_name(mod, 1), "second"),
+           "names");
+    expect(!tile_module_kernel_name(mod, 2) && !tile_module_kernel_name(mod, UINT32_MAX),
+           "names past the end");
     tile_status s = tile_module_get_kernel(mod, NULL, &k, &err);
     expect_null("the only one of two", s, TILE_ERROR_NOT_FOUND, "two.tile", k);
     k = SENTINEL(tile_kernel);
@@ -307,7 +360,8 @@ static void test_kernels(void) {
     k = SENTINEL(tile_kernel);
     s = tile_module_get_kernel(NULL, "first", &k, &err);
     expect_null("a kernel of no module", s, BAD, "module", k);
-    expect_status("a kernel into NULL", tile_module_get_kernel(mod, "first", NULL, &err), BAD, "out_kernel");
+    expect_status("a kernel into NULL", tile_module_get_kernel(mod, "first", NULL, &err), BAD,
+                  "out_kernel");
     must(tile_module_get_kernel(mod, "first", &first, &err));
     must(tile_module_get_kernel(mod, "second", &second, &err));
     must(tile_module_get_kernel(mod, "second", &k, &err));
@@ -335,11 +389,14 @@ static void test_broken_sources(void) {
                                  "def c(x: *fp32, x: i32):\n"
                                  "    pass\n";
     tile_module *mod = SENTINEL(tile_module);
-    tile_status s = tile_module_load_string(dev, "broken.tile", source, sizeof source - 1, &mod, &err);
+    tile_status s =
+        tile_module_load_string(dev, "broken.tile", source, sizeof source - 1, &mod, &err);
     expect_null("a broken source", s, TILE_ERROR_COMPILE, "broken.tile:", mod);
     expect(strstr(err.message, ": error: ") != NULL, "the message '%s'", err.message);
-    expect(err.log && strstr(err.log, err.message) == err.log, "the log does not start with the message");
-    expect(err.log && strstr(err.log, "broken.tile:5:9: error: "), "no second error in the log:\n%s", err.log);
+    expect(err.log && strstr(err.log, err.message) == err.log,
+           "the log does not start with the message");
+    expect(err.log && strstr(err.log, "broken.tile:5:9: error: "),
+           "no second error in the log:\n%s", err.log);
     // What depends on the specialization is reported by the launch, with a caret and the shapes.
     static const char typed[] = "def k(x: *fp32):\n"
                                 "    a = arange(0, 16) + arange(0, 32)\n"
@@ -349,26 +406,49 @@ static void test_broken_sources(void) {
     tile_buffer *x = buffer_from(NULL, 64);
     tile_arg arg = TILE_BUFFER(x, "fp32");
     tile_launch_options o = {.size = sizeof o, .grid = {1}};
-    static const char *const parts[] = {"test.tile:2:23: error: ", "test.tile:3:9: error: ", "test.tile:4:14: error: ",
-                                        "16", "32", "'nothing'", "^"};
-    for (int twice = 0; twice < 2; twice++) { // the second launch does not compile again, and says the same
-        expect_status("a kernel with errors", tile_launch(k, &arg, 1, &o, &err), TILE_ERROR_COMPILE, "test.tile:2:23: error: ");
+    static const char *const parts[] = {"test.tile:2:23: error: ",
+                                        "test.tile:3:9: error: ",
+                                        "test.tile:4:14: error: ",
+                                        "16",
+                                        "32",
+                                        "'nothing'",
+                                        "^"};
+    for (int twice = 0; twice < 2;
+         twice++) { // the second launch does not compile again, and says the same
+        expect_status("a kernel with errors", tile_launch(k, &arg, 1, &o, &err), TILE_ERROR_COMPILE,
+                      "test.tile:2:23: error: ");
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-            expect(err.log && strstr(err.log, parts[i]), "no '%s' in the log:\n%s", parts[i], err.log ? err.log : "");
+            expect(err.log && strstr(err.log, parts[i]), "no '%s' in the log:\n%s", parts[i],
+                   err.log ? err.log : "");
     }
-    expect(tile_launch(k, &arg, 1, &o, NULL) == TILE_ERROR_COMPILE, "a kernel with errors, no error object");
+    expect(tile_launch(k, &arg, 1, &o, NULL) == TILE_ERROR_COMPILE,
+           "a kernel with errors, no error object");
     char *ptx = SENTINEL(char);
     s = tile_kernel_ptx(k, &arg, 1, &o, &ptx, &err);
-    expect_null("PTX of a kernel with errors", s, TILE_ERROR_COMPILE, "test.tile:2:23: error: ", ptx);
+    expect_null("PTX of a kernel with errors", s, TILE_ERROR_COMPILE,
+                "test.tile:2:23: error: ", ptx);
     tile_buffer_destroy(x);
     tile_module_destroy(mod);
-    static const char *const hostile[] = {"\0\0\0", "def", "def k", "def k(", "def k():", "\t \t", "\xff\xfe", "'''", "\\",
-                                          "((((((((((", "def k():\n\treturn\n        return\n", "import os\n", "@", "1"};
+    static const char *const hostile[] = {"\0\0\0",
+                                          "def",
+                                          "def k",
+                                          "def k(",
+                                          "def k():",
+                                          "\t \t",
+                                          "\xff\xfe",
+                                          "'''",
+                                          "\\",
+                                          "((((((((((",
+                                          "def k():\n\treturn\n        return\n",
+                                          "import os\n",
+                                          "@",
+                                          "1"};
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
         size_t n = i ? strlen(hostile[i]) : 3;
         mod = SENTINEL(tile_module);
         s = tile_module_load_string(dev, "hostile.tile", hostile[i], n, &mod, &err);
-        expect(s == TILE_OK || (s == TILE_ERROR_COMPILE && !mod && strstr(err.message, "hostile.tile:")),
+        expect(s == TILE_OK ||
+                   (s == TILE_ERROR_COMPILE && !mod && strstr(err.message, "hostile.tile:")),
                "hostile source %zu: %s: %s", i, tile_status_text(s), err.message);
         if (!s)
             tile_module_destroy(mod);

@@ -38,12 +38,36 @@ static CUresult enter_call(const char *name) {
 static __thread CUcontext current;
 static int token;
 
-static CUresult fake_cuInit(unsigned flags) { (void)flags; CALL(cuInit); return 0; }
-static CUresult fake_cuDriverGetVersion(int *v) { CALL(cuDriverGetVersion); *v = state.version; return 0; }
-static CUresult fake_cuGetErrorName(CUresult e, const char **t) { (void)e; *t = "CUDA_ERROR_FAKE"; return 0; }
-static CUresult fake_cuGetErrorString(CUresult e, const char **t) { (void)e; *t = "a fake error"; return 0; }
-static CUresult fake_cuDeviceGet(CUdevice *d, int i) { CALL(cuDeviceGet); *d = i; return 0; }
-static CUresult fake_cuDeviceGetCount(int *n) { CALL(cuDeviceGetCount); *n = 1; return 0; }
+static CUresult fake_cuInit(unsigned flags) {
+    (void)flags;
+    CALL(cuInit);
+    return 0;
+}
+static CUresult fake_cuDriverGetVersion(int *v) {
+    CALL(cuDriverGetVersion);
+    *v = state.version;
+    return 0;
+}
+static CUresult fake_cuGetErrorName(CUresult e, const char **t) {
+    (void)e;
+    *t = "CUDA_ERROR_FAKE";
+    return 0;
+}
+static CUresult fake_cuGetErrorString(CUresult e, const char **t) {
+    (void)e;
+    *t = "a fake error";
+    return 0;
+}
+static CUresult fake_cuDeviceGet(CUdevice *d, int i) {
+    CALL(cuDeviceGet);
+    *d = i;
+    return 0;
+}
+static CUresult fake_cuDeviceGetCount(int *n) {
+    CALL(cuDeviceGetCount);
+    *n = 1;
+    return 0;
+}
 static CUresult fake_cuDeviceGetName(char *name, int len, CUdevice d) {
     (void)d;
     CALL(cuDeviceGetName);
@@ -54,15 +78,30 @@ static CUresult fake_cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice
     (void)d;
     CALL(cuDeviceGetAttribute);
     switch (a) {
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *v = 132; break;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *v = 9; break;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *v = 0; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *v = 227 << 10; break;
-    default: *v = 65536; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+        *v = 132;
+        break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+        *v = 9;
+        break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+        *v = 0;
+        break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+        *v = 227 << 10;
+        break;
+    default:
+        *v = 65536;
+        break;
     }
     return 0;
 }
-static CUresult fake_cuDeviceTotalMem(size_t *b, CUdevice d) { (void)d; CALL(cuDeviceTotalMem); *b = 1u << 30; return 0; }
+static CUresult fake_cuDeviceTotalMem(size_t *b, CUdevice d) {
+    (void)d;
+    CALL(cuDeviceTotalMem);
+    *b = 1u << 30;
+    return 0;
+}
 static CUresult fake_cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
     (void)d;
     CALL(cuDevicePrimaryCtxRetain);
@@ -70,12 +109,37 @@ static CUresult fake_cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
     *c = (CUcontext)(void *)&token;
     return 0;
 }
-static CUresult fake_cuDevicePrimaryCtxRelease(CUdevice d) { (void)d; CALL(cuDevicePrimaryCtxRelease); state.contexts--; return 0; }
-static CUresult fake_cuCtxGetCurrent(CUcontext *c) { CALL(cuCtxGetCurrent); *c = current; return 0; }
-static CUresult fake_cuCtxSetCurrent(CUcontext c) { CALL(cuCtxSetCurrent); current = c; return 0; }
-static CUresult fake_cuCtxPushCurrent(CUcontext c) { CALL(cuCtxPushCurrent); current = c; return 0; }
-static CUresult fake_cuCtxPopCurrent(CUcontext *c) { CALL(cuCtxPopCurrent); *c = current; current = NULL; return 0; }
-static CUresult fake_cuCtxSynchronize(void) { CALL(cuCtxSynchronize); return 0; }
+static CUresult fake_cuDevicePrimaryCtxRelease(CUdevice d) {
+    (void)d;
+    CALL(cuDevicePrimaryCtxRelease);
+    state.contexts--;
+    return 0;
+}
+static CUresult fake_cuCtxGetCurrent(CUcontext *c) {
+    CALL(cuCtxGetCurrent);
+    *c = current;
+    return 0;
+}
+static CUresult fake_cuCtxSetCurrent(CUcontext c) {
+    CALL(cuCtxSetCurrent);
+    current = c;
+    return 0;
+}
+static CUresult fake_cuCtxPushCurrent(CUcontext c) {
+    CALL(cuCtxPushCurrent);
+    current = c;
+    return 0;
+}
+static CUresult fake_cuCtxPopCurrent(CUcontext *c) {
+    CALL(cuCtxPopCurrent);
+    *c = current;
+    current = NULL;
+    return 0;
+}
+static CUresult fake_cuCtxSynchronize(void) {
+    CALL(cuCtxSynchronize);
+    return 0;
+}
 static CUresult fake_cuMemAlloc(CUdeviceptr *p, size_t n) {
     CALL(cuMemAlloc);
     void *m = aligned_alloc(256, (n + 255) & ~(size_t)255);
@@ -85,7 +149,12 @@ static CUresult fake_cuMemAlloc(CUdeviceptr *p, size_t n) {
     *p = (CUdeviceptr)(uintptr_t)m;
     return 0;
 }
-static CUresult fake_cuMemFree(CUdeviceptr p) { free((void *)(uintptr_t)p); state.buffers--; CALL(cuMemFree); return 0; }
+static CUresult fake_cuMemFree(CUdeviceptr p) {
+    free((void *)(uintptr_t)p);
+    state.buffers--;
+    CALL(cuMemFree);
+    return 0;
+}
 static CUresult fake_cuMemcpyHtoDAsync(CUdeviceptr d, const void *s, size_t n, CUstream st) {
     (void)st;
     CALL(cuMemcpyHtoDAsync);
@@ -110,17 +179,61 @@ static CUresult fake_cuMemsetD8Async(CUdeviceptr d, unsigned char b, size_t n, C
     memset((void *)(uintptr_t)d, b, n);
     return 0;
 }
-static CUresult fake_cuStreamCreate(CUstream *s, unsigned f) { (void)f; CALL(cuStreamCreate); state.streams++; *s = (CUstream)(void *)&token; return 0; }
-static CUresult fake_cuStreamDestroy(CUstream s) { (void)s; state.streams--; CALL(cuStreamDestroy); return 0; }
-static CUresult fake_cuStreamSynchronize(CUstream s) { (void)s; CALL(cuStreamSynchronize); return 0; }
-static CUresult fake_cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus *st) { (void)s; CALL(cuStreamIsCapturing); *st = state.capturing; return 0; }
-static CUresult fake_cuEventCreate(CUevent *e, unsigned f) { (void)f; CALL(cuEventCreate); state.events++; *e = (CUevent)(void *)&token; return 0; }
-static CUresult fake_cuEventDestroy(CUevent e) { (void)e; state.events--; CALL(cuEventDestroy); return 0; }
-static CUresult fake_cuEventRecord(CUevent e, CUstream s) { (void)e, (void)s; CALL(cuEventRecord); return 0; }
-static CUresult fake_cuEventSynchronize(CUevent e) { (void)e; CALL(cuEventSynchronize); return 0; }
-static CUresult fake_cuEventElapsedTime(float *ms, CUevent a, CUevent b) { (void)a, (void)b; CALL(cuEventElapsedTime); *ms = 1; return 0; }
-static CUresult fake_cuLibraryLoadData(CUlibrary *l, const void *code, CUjit_option *o, void **v, unsigned n,
-                                       CUlibraryOption *lo, void **lv, unsigned ln) {
+static CUresult fake_cuStreamCreate(CUstream *s, unsigned f) {
+    (void)f;
+    CALL(cuStreamCreate);
+    state.streams++;
+    *s = (CUstream)(void *)&token;
+    return 0;
+}
+static CUresult fake_cuStreamDestroy(CUstream s) {
+    (void)s;
+    state.streams--;
+    CALL(cuStreamDestroy);
+    return 0;
+}
+static CUresult fake_cuStreamSynchronize(CUstream s) {
+    (void)s;
+    CALL(cuStreamSynchronize);
+    return 0;
+}
+static CUresult fake_cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus *st) {
+    (void)s;
+    CALL(cuStreamIsCapturing);
+    *st = state.capturing;
+    return 0;
+}
+static CUresult fake_cuEventCreate(CUevent *e, unsigned f) {
+    (void)f;
+    CALL(cuEventCreate);
+    state.events++;
+    *e = (CUevent)(void *)&token;
+    return 0;
+}
+static CUresult fake_cuEventDestroy(CUevent e) {
+    (void)e;
+    state.events--;
+    CALL(cuEventDestroy);
+    return 0;
+}
+static CUresult fake_cuEventRecord(CUevent e, CUstream s) {
+    (void)e, (void)s;
+    CALL(cuEventRecord);
+    return 0;
+}
+static CUresult fake_cuEventSynchronize(CUevent e) {
+    (void)e;
+    CALL(cuEventSynchronize);
+    return 0;
+}
+static CUresult fake_cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
+    (void)a, (void)b;
+    CALL(cuEventElapsedTime);
+    *ms = 1;
+    return 0;
+}
+static CUresult fake_cuLibraryLoadData(CUlibrary *l, const void *code, CUjit_option *o, void **v,
+                                       unsigned n, CUlibraryOption *lo, void **lv, unsigned ln) {
     (void)code, (void)o, (void)v, (void)n, (void)lo, (void)lv, (void)ln;
     CALL(cuLibraryLoadData);
     state.libraries++;
@@ -128,14 +241,24 @@ static CUresult fake_cuLibraryLoadData(CUlibrary *l, const void *code, CUjit_opt
     *l = (CUlibrary)(void *)&token;
     return 0;
 }
-static CUresult fake_cuLibraryUnload(CUlibrary l) { (void)l; state.libraries--; CALL(cuLibraryUnload); return 0; }
+static CUresult fake_cuLibraryUnload(CUlibrary l) {
+    (void)l;
+    state.libraries--;
+    CALL(cuLibraryUnload);
+    return 0;
+}
 static CUresult fake_cuLibraryGetKernel(CUkernel *k, CUlibrary l, const char *name) {
     (void)l, (void)name;
     CALL(cuLibraryGetKernel);
     *k = (CUkernel)(void *)&token;
     return 0;
 }
-static CUresult fake_cuKernelGetFunction(CUfunction *f, CUkernel k) { (void)k; CALL(cuKernelGetFunction); *f = (CUfunction)(void *)&token; return 0; }
+static CUresult fake_cuKernelGetFunction(CUfunction *f, CUkernel k) {
+    (void)k;
+    CALL(cuKernelGetFunction);
+    *f = (CUfunction)(void *)&token;
+    return 0;
+}
 static CUresult fake_cuKernelGetAttribute(int *v, CUfunction_attribute a, CUkernel k, CUdevice d) {
     (void)a, (void)k, (void)d;
     CALL(cuKernelGetAttribute);
@@ -147,14 +270,16 @@ static CUresult fake_cuKernelSetAttribute(CUfunction_attribute a, int v, CUkerne
     CALL(cuKernelSetAttribute);
     return 0;
 }
-static CUresult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int b, size_t s) {
+static CUresult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int b,
+                                                                 size_t s) {
     (void)f, (void)b, (void)s;
     CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor);
     *n = 4;
     return 0;
 }
-static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                                    unsigned bz, unsigned sh, CUstream s, void **p, void **e) {
+static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+                                    unsigned bx, unsigned by, unsigned bz, unsigned sh, CUstream s,
+                                    void **p, void **e) {
     (void)f, (void)by, (void)bz, (void)s, (void)p, (void)e;
     CALL(cuLaunchKernel);
     if (!current)
@@ -165,9 +290,10 @@ static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsi
     return 0;
 }
 
-__attribute__((visibility("default"))) CUresult cuGetProcAddress_v2(const char *symbol, void **out, int version,
-                                                                     uint64_t flags, int *status);
-CUresult cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags, int *status) {
+__attribute__((visibility("default"))) CUresult
+cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags, int *status);
+CUresult cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags,
+                             int *status) {
     (void)version, (void)flags, (void)status;
     *out = NULL;
     const char *missing = getenv("FAKE_CUDA_MISSING"), *old = getenv("FAKE_CUDA_VERSION");

@@ -4,15 +4,15 @@
 
 typedef struct fake_state {
     int version;
-    long calls, launches, loads;      ///< since the start
+    long calls, launches, loads; ///< since the start
     const char *last_call;
-    long fail_at;                     ///< calls == fail_at fails; 0: none
-    int fail_with;                    ///< the CUresult it gives
-    int fail_is_sticky;               ///< every later call fails as well
+    long fail_at;       ///< calls == fail_at fails; 0: none
+    int fail_with;      ///< the CUresult it gives
+    int fail_is_sticky; ///< every later call fails as well
     int sticky;
     int capturing;
     long contexts, buffers, streams, events, libraries; ///< alive
-    unsigned grid[3], block, shared;  ///< of the last launch
+    unsigned grid[3], block, shared;                    ///< of the last launch
 } fake_state;
 
 /// Found with dlsym in the library that $TILE_LIBCUDA names.

@@ -160,7 +160,11 @@ static void test_variants(void) {
     EXPECT(!tile_buffer_create(dev, 4096, &x, &err));
     long loads = fake->loads;
     for (int32_t n = 1; n <= 4096; n++) {
-        tile_arg args[] = {TILE_BUFFER(x, "fp32"), TILE_BUFFER(x, "fp32"), TILE_I32(n), TILE_I32(n), TILE_I32(n),
+        tile_arg args[] = {TILE_BUFFER(x, "fp32"),
+                           TILE_BUFFER(x, "fp32"),
+                           TILE_I32(n),
+                           TILE_I32(n),
+                           TILE_I32(n),
                            TILE_CONSTEXPR_INT("BLOCK", 4096)};
         tile_launch_options o = {.size = sizeof o, .grid = {1}};
         EXPECT(!tile_launch(k, args, 6, &o, &err));
@@ -244,7 +248,8 @@ static void test_failed_assertion(void) {
     fake->fail_is_sticky = 1;
     fake->fail_at = fake->calls + 1;
     EXPECT(tile_synchronize(s.dev, NULL, &err) == TILE_ERROR_ASSERTION);
-    EXPECT(strstr(err.message, "a kernel's assertion failed") && strstr(err.message, "standard error"));
+    EXPECT(strstr(err.message, "a kernel's assertion failed") &&
+           strstr(err.message, "standard error"));
     EXPECT(launch(&s, 1000, &err) == TILE_ERROR_ASSERTION);
     fake->fail_with = usual;
     fake->fail_at = fake->fail_is_sticky = fake->sticky = 0;

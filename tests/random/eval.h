@@ -29,8 +29,8 @@ typedef struct evaluator {
     cell *arena; ///< of intermediate results, reset by each statement
     size_t used;
     uint64_t steps;
-    bool returned;       ///< a return ends what surrounds it, up to the call
-    value return_value;  ///< of a helper
+    bool returned;      ///< a return ends what surrounds it, up to the call
+    value return_value; ///< of a helper
     const stmt *current;
     uint32_t *stamp[MAX_BUFFERS]; ///< the store that last wrote each element
     uint32_t stores;

@@ -24,8 +24,8 @@ typedef struct gen {
     uint32_t most;       ///< elements in a tile
     elem list[MAX_LIST]; ///< element types of this program
     int num_list;
-    uint64_t without;    ///< productions that this program does not use
-    int pid;             ///< the variable that holds the linear program index, or -1
+    uint64_t without; ///< productions that this program does not use
+    int pid;          ///< the variable that holds the linear program index, or -1
 } gen;
 
 elem gen_elem(gen *g);

@@ -28,8 +28,8 @@ typedef enum warp_order { ORDER_FORWARD, ORDER_REVERSE, ORDER_RANDOM, NUM_ORDERS
 
 typedef struct variant {
     uint32_t num_warps;
-    warp_order order;  ///< cpu only
-    const char *skip;  ///< passes left out, comma-separated, or ""
+    warp_order order; ///< cpu only
+    const char *skip; ///< passes left out, comma-separated, or ""
 } variant;
 
 enum { MAX_VARIANTS = 40 };

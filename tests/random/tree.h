@@ -29,6 +29,7 @@
     X(F32, "fp32", "float32", 32, 1, 1)                                                            \
     X(F64, "fp64", "float64", 64, 1, 1)
 
+// clang-format off
 typedef enum elem {
 #define X(id, ...) T_##id,
     ELEMS(X)
@@ -37,6 +38,7 @@ typedef enum elem {
     NUM_ELEMS = T_PTR,
     T_NONE,
 } elem;
+// clang-format on
 
 typedef struct elem_info {
     const char *name, *long_name;
@@ -100,15 +102,18 @@ typedef struct type {
     X(CALL, "helper call")                                                                         \
     X(MATH, "function of a float")
 
+// clang-format off
 typedef enum node_kind {
 #define X(id, name) N_##id,
     NODES(X)
 #undef X
     NUM_NODE_KINDS
 } node_kind;
+// clang-format on
 extern const char *const node_names[NUM_NODE_KINDS];
 
 /// X(op, text): operators of UNARY, BINARY, COMPARE, REDUCE, EXTREMUM and MATH nodes.
+// clang-format off
 #define OPS(X)                                                                                     \
     X(NEG, "-") X(INVERT, "~") X(ABS, "abs") X(FLOOR, "floor") X(CEIL, "ceil")                     \
     X(ADD, "+") X(SUB, "-") X(MUL, "*") X(DIV, "/") X(FLOORDIV, "//") X(MOD, "%")                  \
@@ -126,21 +131,22 @@ typedef enum op {
 #undef X
     NUM_OPS
 } op;
+// clang-format on
 extern const char *const op_texts[NUM_OPS];
 
 typedef struct node {
     uint8_t kind;
     uint8_t op;
-    uint8_t style;    ///< random bits: which of several spellings print.c uses
-    bool keep_dims;   ///< of a reduction
-    bool variant;     ///< CAST: toward zero; maximum, minimum, clamp: a NaN wins; LOAD: volatile
-    int8_t axis;      ///< of reductions: -1 is None
+    uint8_t style;  ///< random bits: which of several spellings print.c uses
+    bool keep_dims; ///< of a reduction
+    bool variant;   ///< CAST: toward zero; maximum, minimum, clamp: a NaN wins; LOAD: volatile
+    int8_t axis;    ///< of reductions: -1 is None
     uint8_t num_kids;
-    uint8_t order[MAX_RANK]; ///< of PERMUTE
-    int16_t id;       ///< variable, buffer, function; of NUM: 1 + a constexpr parameter
-    type type;        ///< of a literal: the type it would have by itself; it is weak
-    int64_t i;        ///< an integer literal; arange's start
-    double f;         ///< a float literal
+    uint8_t order[MAX_RANK];    ///< of PERMUTE
+    int16_t id;                 ///< variable, buffer, function; of NUM: 1 + a constexpr parameter
+    type type;                  ///< of a literal: the type it would have by itself; it is weak
+    int64_t i;                  ///< an integer literal; arange's start
+    double f;                   ///< a float literal
     struct node *kid[MAX_KIDS]; ///< LOAD: pointer, mask or NULL, other or NULL;
                                 ///< ATOMIC: pointer, value, mask or NULL
 } node;
@@ -157,12 +163,14 @@ typedef struct node {
     X(WHILE, "while")                                                                              \
     X(RETURN, "early return")
 
+// clang-format off
 typedef enum stmt_kind {
 #define X(id, name) S_##id,
     STMTS(X)
 #undef X
     NUM_STMT_KINDS
 } stmt_kind;
+// clang-format on
 extern const char *const stmt_names[NUM_STMT_KINDS];
 
 typedef struct block {
@@ -172,12 +180,12 @@ typedef struct block {
 
 typedef struct stmt {
     uint8_t kind;
-    uint8_t op;      ///< of ATOMIC: ADD MAXIMUM MINIMUM AND OR XOR
+    uint8_t op; ///< of ATOMIC: ADD MAXIMUM MINIMUM AND OR XOR
     uint8_t style;
     uint8_t num_targets;
     int16_t target[MAX_TARGETS]; ///< variables; FOR: the induction variable
-    node *e[3];      ///< ASSIGN: value. STORE, ATOMIC: pointer, value, mask or NULL. IF, WHILE:
-                     ///< condition. FOR: from, to, step (literals for STATIC_FOR).
+    node *e[3]; ///< ASSIGN: value. STORE, ATOMIC: pointer, value, mask or NULL. IF, WHILE:
+                ///< condition. FOR: from, to, step (literals for STATIC_FOR).
     block body, other;
 } stmt;
 
@@ -204,7 +212,7 @@ typedef struct buffer {
 } buffer;
 
 typedef struct func {
-    bool is_combine;  ///< of a reduction
+    bool is_combine;    ///< of a reduction
     bool has_constexpr; ///< a last parameter K, given by default or keyword
     int num_params, num_results;
     int16_t param[2 * MAX_TARGETS];

@@ -107,8 +107,9 @@ static uint64_t apply(operation op, type t, uint64_t old, uint64_t v) {
 /// are exact, and special values with them.
 static uint64_t random_bits(operation op, type t) {
     uint64_t r = (uint64_t)random_u32() << 32 | random_u32();
-    static const uint32_t edges[] = {0, 0x80000000, 1, 0x80000001, 0x00400000, 0x007fffff,
-                                     0x00800000, 0x80800000, 0x7f800000, 0xff800000, 0x7fc00001};
+    static const uint32_t edges[] = {0,          0x80000000, 1,          0x80000001,
+                                     0x00400000, 0x007fffff, 0x00800000, 0x80800000,
+                                     0x7f800000, 0xff800000, 0x7fc00001};
     if (t == F32 && op == ADD && r % 7 == 0)
         return edges[(r >> 8) % 11];
     if (types[t].is_float && op == ADD)
@@ -138,8 +139,8 @@ static void run_elements(tile_kernel *k, const run_case *c, uint32_t n, uint32_t
     size_t bytes = n * types[t].bytes;
     for (uint32_t i = 0; i < n; i++)
         put(t, x, i, random_bits(c->op, t)), put(t, v, i, random_bits(c->op, t));
-    tile_buffer *dx = buffer_from(x, bytes), *dv = buffer_from(v, bytes), *dy = buffer_from(x, bytes),
-                *dold = buffer_from(NULL, bytes);
+    tile_buffer *dx = buffer_from(x, bytes), *dv = buffer_from(v, bytes),
+                *dy = buffer_from(x, bytes), *dold = buffer_from(NULL, bytes);
     tile_arg args[] = {TILE_BUFFER(dx, types[t].name), TILE_BUFFER(dy, types[t].name),
                        TILE_BUFFER(dv, types[t].name), TILE_BUFFER(dold, types[t].name),
                        TILE_I32((int32_t)limit),       TILE_CONSTEXPR_INT("N", n)};
@@ -152,7 +153,8 @@ static void run_elements(tile_kernel *k, const run_case *c, uint32_t n, uint32_t
             uint64_t was = get(t, x, i), next = apply(c->op, t, was, get(t, v, i));
             bool on = i < limit;
             expect(get(t, after, i) == (on ? next : was),
-                   "atomic_%s of %s%s, %u elements, %u warps: element %u becomes %llx, not %llx (%llx with %llx)",
+                   "atomic_%s of %s%s, %u elements, %u warps: element %u becomes %llx, not %llx "
+                   "(%llx with %llx)",
                    op_names[c->op], types[t].name, c->order, n, warps, i,
                    (unsigned long long)get(t, after, i), (unsigned long long)(on ? next : was),
                    (unsigned long long)was, (unsigned long long)get(t, v, i));
@@ -162,10 +164,12 @@ static void run_elements(tile_kernel *k, const run_case *c, uint32_t n, uint32_t
                    (unsigned long long)get(t, old, i), (unsigned long long)(on ? was : 0));
         }
     }
-    tile_buffer_destroy(dx), tile_buffer_destroy(dv), tile_buffer_destroy(dy), tile_buffer_destroy(dold);
+    tile_buffer_destroy(dx), tile_buffer_destroy(dv), tile_buffer_destroy(dy),
+        tile_buffer_destroy(dold);
 }
 
-static void run_case_on_sizes(const run_case *c, const uint32_t *sizes, const uint32_t *warps, int n) {
+static void run_case_on_sizes(const run_case *c, const uint32_t *sizes, const uint32_t *warps,
+                              int n) {
     char source[512];
     const char *t = types[c->t].name, *mask = c->masked ? ", mask=o < n" : "";
     snprintf(source, sizeof source,
@@ -214,7 +218,8 @@ static void test_orders(void) {
 static void test_cas(void) {
     static const char *const names[] = {"i16", "u16", "fp16", "bf16", "i32", "fp32", "u64", "fp64"};
     static const unsigned widths[] = {2, 2, 2, 2, 4, 4, 8, 8};
-    static const char *const orders[] = {"", ", sem=\"acquire\"", ", sem=\"relaxed\", scope=\"sys\""};
+    static const char *const orders[] = {"", ", sem=\"acquire\"",
+                                         ", sem=\"relaxed\", scope=\"sys\""};
     for (int t = 0; t < 8; t++) {
         char source[512];
         unsigned bytes = widths[t];
@@ -233,19 +238,21 @@ static void test_cas(void) {
             }
             tile_buffer *dx = buffer_from(x, n * bytes), *de = buffer_from(e, n * bytes),
                         *dv = buffer_from(v, n * bytes), *dold = buffer_from(NULL, n * bytes);
-            tile_arg args[] = {TILE_BUFFER(dx, names[t]), TILE_BUFFER(de, names[t]), TILE_BUFFER(dv, names[t]),
-                               TILE_BUFFER(dold, names[t]), TILE_CONSTEXPR_INT("N", n)};
+            tile_arg args[] = {TILE_BUFFER(dx, names[t]), TILE_BUFFER(de, names[t]),
+                               TILE_BUFFER(dv, names[t]), TILE_BUFFER(dold, names[t]),
+                               TILE_CONSTEXPR_INT("N", n)};
             tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = n > 16 ? 2 : 8};
             must(tile_launch(k, args, 5, &o, &err));
             read_buffer(dx, after, n * bytes), read_buffer(dold, old, n * bytes);
             for (uint32_t i = 0; i < n; i++) {
                 const uint8_t *want = memcmp(x + i * bytes, e + i * bytes, bytes) ? x : v;
-                expect(!memcmp(after + i * bytes, want + i * bytes, bytes), "atomic_cas of %s, element %u of %u",
-                       names[t], i, n);
-                expect(!memcmp(old + i * bytes, x + i * bytes, bytes), "atomic_cas of %s, old value %u of %u",
-                       names[t], i, n);
+                expect(!memcmp(after + i * bytes, want + i * bytes, bytes),
+                       "atomic_cas of %s, element %u of %u", names[t], i, n);
+                expect(!memcmp(old + i * bytes, x + i * bytes, bytes),
+                       "atomic_cas of %s, old value %u of %u", names[t], i, n);
             }
-            tile_buffer_destroy(dx), tile_buffer_destroy(de), tile_buffer_destroy(dv), tile_buffer_destroy(dold);
+            tile_buffer_destroy(dx), tile_buffer_destroy(de), tile_buffer_destroy(dv),
+                tile_buffer_destroy(dold);
         }
         tile_module_destroy(mod);
     }
@@ -281,13 +288,15 @@ static void test_contention(void) {
         int64_t count = 0;
         for (uint32_t i = 0; i < N; i++)
             sum += i, bits[i % 2] ^= 1u << i % 32, in_bin[i % 16] += i < 1024;
-        tile_buffer *dh = buffer_from(h, sizeof h), *db = buffer_from(b, sizeof b), *dd = buffer_from(&d, 8),
-                    *du = buffer_from(&u, 8), *dlo = buffer_from(&lo, 4), *dhi = buffer_from(&hi, 4),
-                    *dw = buffer_from(w, sizeof w), *dc = buffer_from(&count, 8);
-        tile_arg args[] = {TILE_BUFFER(dh, "fp16"), TILE_BUFFER(db, "bf16"), TILE_BUFFER(dd, "fp64"),
-                           TILE_BUFFER(du, "u64"), TILE_BUFFER(dlo, "fp32"), TILE_BUFFER(dhi, "fp32"),
-                           TILE_BUFFER(dw, "u32"), TILE_BUFFER(dc, "i64"), TILE_I32(N),
-                           TILE_CONSTEXPR_INT("N", tile[c])};
+        tile_buffer *dh = buffer_from(h, sizeof h), *db = buffer_from(b, sizeof b),
+                    *dd = buffer_from(&d, 8), *du = buffer_from(&u, 8), *dlo = buffer_from(&lo, 4),
+                    *dhi = buffer_from(&hi, 4), *dw = buffer_from(w, sizeof w),
+                    *dc = buffer_from(&count, 8);
+        tile_arg args[] = {
+            TILE_BUFFER(dh, "fp16"),         TILE_BUFFER(db, "bf16"),  TILE_BUFFER(dd, "fp64"),
+            TILE_BUFFER(du, "u64"),          TILE_BUFFER(dlo, "fp32"), TILE_BUFFER(dhi, "fp32"),
+            TILE_BUFFER(dw, "u32"),          TILE_BUFFER(dc, "i64"),   TILE_I32(N),
+            TILE_CONSTEXPR_INT("N", tile[c])};
         uint32_t programs = N / tile[c] + 2; // the last has nothing to do
         tile_launch_options o = {.size = sizeof o, .grid = {programs}, .num_warps = warps[c]};
         must(tile_launch(k, args, 10, &o, &err));
@@ -296,16 +305,22 @@ static void test_contention(void) {
         read_buffer(dw, w, sizeof w), read_buffer(dc, &count, 8);
         for (uint32_t i = 0; i < 4; i++) {
             double want = 0.25 * (N / 4 + (i < N % 4));
-            expect(load_float(FP16, h, i) == want, "fp16 sum %u: %g, not %g", i, load_float(FP16, h, i), want);
+            expect(load_float(FP16, h, i) == want, "fp16 sum %u: %g, not %g", i,
+                   load_float(FP16, h, i), want);
         }
         for (uint32_t i = 0; i < 16; i++)
-            expect(load_float(BF16, b, i) == in_bin[i], "bf16 sum %u: %g", i, load_float(BF16, b, i));
-        expect(d == sum && (double)u == sum, "sums of fp64 and u64: %g, %llu", d, (unsigned long long)u);
-        expect(lo == 100 - (N - 1) && hi == N - 1 - 5000, "extremes: %g, %g", (double)lo, (double)hi);
+            expect(load_float(BF16, b, i) == in_bin[i], "bf16 sum %u: %g", i,
+                   load_float(BF16, b, i));
+        expect(d == sum && (double)u == sum, "sums of fp64 and u64: %g, %llu", d,
+               (unsigned long long)u);
+        expect(lo == 100 - (N - 1) && hi == N - 1 - 5000, "extremes: %g, %g", (double)lo,
+               (double)hi);
         expect(w[0] == bits[0] && w[1] == bits[1], "bits: %x %x", w[0], w[1]);
         expect(count == (N + tile[c] - 1) / tile[c], "programs that count: %lld", (long long)count);
-        tile_buffer_destroy(dh), tile_buffer_destroy(db), tile_buffer_destroy(dd), tile_buffer_destroy(du);
-        tile_buffer_destroy(dlo), tile_buffer_destroy(dhi), tile_buffer_destroy(dw), tile_buffer_destroy(dc);
+        tile_buffer_destroy(dh), tile_buffer_destroy(db), tile_buffer_destroy(dd),
+            tile_buffer_destroy(du);
+        tile_buffer_destroy(dlo), tile_buffer_destroy(dhi), tile_buffer_destroy(dw),
+            tile_buffer_destroy(dc);
     }
     tile_module_destroy(mod);
 }
@@ -329,13 +344,14 @@ static void test_publishing(void) {
         int32_t zero = 0, out[N];
         tile_buffer *data = buffer_from(NULL, PROGRAMS * N * 4), *done = buffer_from(&zero, 4),
                     *dout = buffer_from(NULL, sizeof out);
-        tile_arg args[] = {TILE_BUFFER(data, "i32"), TILE_BUFFER(done, "i32"), TILE_BUFFER(dout, "i32"),
-                           TILE_CONSTEXPR_INT("N", N)};
+        tile_arg args[] = {TILE_BUFFER(data, "i32"), TILE_BUFFER(done, "i32"),
+                           TILE_BUFFER(dout, "i32"), TILE_CONSTEXPR_INT("N", N)};
         tile_launch_options o = {.size = sizeof o, .grid = {PROGRAMS}, .num_warps = w};
         must(tile_launch(k, args, 4, &o, &err));
         read_buffer(dout, out, sizeof out);
         for (int i = 0; i < N; i++)
-            expect(out[i] == PROGRAMS * i + PROGRAMS * (PROGRAMS - 1) / 2, "%u warps: sum %d is %d", w, i, out[i]);
+            expect(out[i] == PROGRAMS * i + PROGRAMS * (PROGRAMS - 1) / 2, "%u warps: sum %d is %d",
+                   w, i, out[i]);
         tile_buffer_destroy(data), tile_buffer_destroy(done), tile_buffer_destroy(dout);
     }
     tile_module_destroy(mod);

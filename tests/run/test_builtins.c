@@ -106,7 +106,9 @@ static number ref_sub(inputs v, num_type t) {
     return nums[t].is_float ? ONCE(v.y, -, v.z) : wrap(t, (__int128)v.y - (__int128)v.z);
 }
 static number ref_mul(inputs v, num_type t) {
-    return nums[t].is_float ? ONCE(v.y, *, v.z) : wrap(t, (__int128)((unsigned __int128)(__int128)v.y * (unsigned __int128)(__int128)v.z));
+    return nums[t].is_float ? ONCE(v.y, *, v.z)
+                            : wrap(t, (__int128)((unsigned __int128)(__int128)v.y *
+                                                 (unsigned __int128)(__int128)v.z));
 }
 
 static number ref_umulhi(inputs v, num_type t) {

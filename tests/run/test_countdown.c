@@ -38,7 +38,8 @@ int main(void) {
     tile_module *mod;
     tile_kernel *k = kernel_from(source, "k", &mod);
     tile_buffer *dx = buffer_from(x, sizeof x), *dy = buffer_from(NULL, sizeof got);
-    static const int32_t bounds[][2] = {{0, 0}, {0, 1}, {-1, 3}, {-7, 5}, {2, 12}, {5, -5}, {-40, -31}};
+    static const int32_t bounds[][2] = {{0, 0},  {0, 1},  {-1, 3},   {-7, 5},
+                                        {2, 12}, {5, -5}, {-40, -31}};
     for (uint32_t warps = 1; warps <= 8; warps *= 2)
         for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++)
             for (int n = 0; n < 4; n++) {
@@ -52,15 +53,20 @@ int main(void) {
                 want[3] = 2 * sum;
                 for (int i = 0; i < 9; i += 2)
                     want[4] += sum + i;
-                tile_arg args[] = {TILE_BUFFER(dx, "i32"), TILE_BUFFER(dy, "i32"), TILE_I32(lo), TILE_I32(hi),
-                                   {.kind = TILE_ARG_SCALAR, .dtype = "i64", .value.i = -(INT64_C(1) << 62)},
-                                   TILE_I32(n + 8)};
+                tile_arg args[] = {
+                    TILE_BUFFER(dx, "i32"),
+                    TILE_BUFFER(dy, "i32"),
+                    TILE_I32(lo),
+                    TILE_I32(hi),
+                    {.kind = TILE_ARG_SCALAR, .dtype = "i64", .value.i = -(INT64_C(1) << 62)},
+                    TILE_I32(n + 8)};
                 tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = warps};
                 must(tile_launch(k, args, 6, &o, &err));
                 read_buffer(dy, got, sizeof got);
                 for (int i = 0; i < 5; i++)
-                    expect(got[i] == want[i], "loop %d, %d down to %d, n %d, %u warps: %d, expected %d", i + 1,
-                           hi, lo, n, warps, got[i], want[i]);
+                    expect(got[i] == want[i],
+                           "loop %d, %d down to %d, n %d, %u warps: %d, expected %d", i + 1, hi, lo,
+                           n, warps, got[i], want[i]);
             }
     tile_buffer_destroy(dx);
     tile_buffer_destroy(dy);

@@ -20,23 +20,27 @@ static tile_status run(const char *source, int64_t n, uint32_t grid, uint32_t wa
 }
 
 /// Checks that the launch before ended with `status` and a message that has every one of the parts.
-static void expect_error(const char *what, tile_status got, tile_status want, const char *const *parts) {
-    expect(got == want, "%s: %s (%s), expected %s", what, tile_status_text(got), got ? err.message : "",
-           tile_status_text(want));
+static void expect_error(const char *what, tile_status got, tile_status want,
+                         const char *const *parts) {
+    expect(got == want, "%s: %s (%s), expected %s", what, tile_status_text(got),
+           got ? err.message : "", tile_status_text(want));
     if (got != want)
         return;
     for (; *parts; parts++)
-        expect(strstr(err.message, *parts) != NULL, "%s: no '%s' in '%s'", what, *parts, err.message);
+        expect(strstr(err.message, *parts) != NULL, "%s: no '%s' in '%s'", what, *parts,
+               err.message);
     expect(err.log && strstr(err.log, err.message), "%s: the log lacks the message", what);
 }
 
-#define EXPECT_ERROR(what, got, want, ...) expect_error(what, got, want, (const char *[]){__VA_ARGS__, NULL})
+#define EXPECT_ERROR(what, got, want, ...)                                                         \
+    expect_error(what, got, want, (const char *[]){__VA_ARGS__, NULL})
 
 /// A launch with nothing wrong works, whatever was caught before.
 static void expect_healthy(const char *what) {
-    static const char source[] = "def k(x: *fp32, y: *fp32, n: i32):\n"
-                                 "    o = arange(0, 16)\n"
-                                 "    store(x + program_id(0) * 16 + o, sum(o, axis=0).to(fp32) + n)\n";
+    static const char source[] =
+        "def k(x: *fp32, y: *fp32, n: i32):\n"
+        "    o = arange(0, 16)\n"
+        "    store(x + program_id(0) * 16 + o, sum(o, axis=0).to(fp32) + n)\n";
     float got[COUNT];
     tile_status s = run(source, 5, 4, 4);
     expect(s == TILE_OK, "after %s: %s", what, err.message);
@@ -54,6 +58,7 @@ typedef struct bounds_case {
     const char *parts[6];
 } bounds_case;
 
+// clang-format off
 static const bounds_case bounds[] = {
     {"a store past the end", "    o = arange(0, 64)\n    store(x + o + n, 1.0)\n", 1, 1, 1,
      {"test.tile:3:5: error: store of 4 bytes", "'x' (256 bytes)", "element index 64", "program (0, 0, 0)", "lane"}},
@@ -100,13 +105,15 @@ static const bounds_case bounds[] = {
     {"in a helper", "    put(x, n)\n\ndef put(p, n):\n    store(p + n, 1.0)\n", 100, 1, 1,
      {"test.tile:5:5: error: store", "'x' (256 bytes)", "element index 100"}},
 };
+// clang-format on
 
 static void test_bounds(void) {
     char source[1024];
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         const bounds_case *c = &bounds[i];
         snprintf(source, sizeof source, "def k(x: *fp32, y: *fp32, n: i32):\n%s", c->body);
-        expect_error(c->what, run(source, c->n, c->grid, c->warps), TILE_ERROR_OUT_OF_BOUNDS, c->parts);
+        expect_error(c->what, run(source, c->n, c->grid, c->warps), TILE_ERROR_OUT_OF_BOUNDS,
+                     c->parts);
         expect_healthy(c->what);
     }
 }
@@ -119,8 +126,8 @@ static void test_between_buffers(void) {
     char index[64];
     snprintf(index, sizeof index, "element index %lld", (long long)distance);
     float before = ((float *)tile_buffer_data(y))[0] = 42;
-    EXPECT_ERROR("a store into another buffer", run(source, distance, 1, 1), TILE_ERROR_OUT_OF_BOUNDS,
-                 "test.tile:2:5: error: store", "'x' (256 bytes)", index);
+    EXPECT_ERROR("a store into another buffer", run(source, distance, 1, 1),
+                 TILE_ERROR_OUT_OF_BOUNDS, "test.tile:2:5: error: store", "'x' (256 bytes)", index);
     expect(((float *)tile_buffer_data(y))[0] == before, "a refused store has written");
     expect_healthy("a store into another buffer");
 }
@@ -130,14 +137,17 @@ static void test_overflow(void) {
     static const char rows[] = "def k(x: *fp32, y: *fp32, n: i32):\n"
                                "    o = arange(0, 32)\n"
                                "    store(x + n * n + o, zeros([32], fp32), mask=o < 16)\n";
-    EXPECT_ERROR("65536 * 65536", run(rows, 65536, 1, 2), TILE_ERROR_ASSERTION, "test.tile:3:5: error: ", "int32 offset overflows");
-    static const char columns[] = "def k(x: *fp32, y: *fp32, n: i32):\n"
-                                  "    o = arange(0, 64)\n"
-                                  "    p = y + (o[:, None] * n + o[None, :])\n"
-                                  "    store(y + o, sum(load(p, mask=(o[:, None] < 0) | (o[None, :] < 0)), axis=1))\n"
-                                  "    v = load(p, mask=(o[:, None] == 63) & (o[None, :] == 0))\n"
-                                  "    store(x + o, sum(v, axis=1))\n";
-    EXPECT_ERROR("a tile's offsets", run(columns, 1 << 26, 1, 4), TILE_ERROR_ASSERTION, "test.tile:5:", "int32 offset overflows");
+    EXPECT_ERROR("65536 * 65536", run(rows, 65536, 1, 2), TILE_ERROR_ASSERTION,
+                 "test.tile:3:5: error: ", "int32 offset overflows");
+    static const char columns[] =
+        "def k(x: *fp32, y: *fp32, n: i32):\n"
+        "    o = arange(0, 64)\n"
+        "    p = y + (o[:, None] * n + o[None, :])\n"
+        "    store(y + o, sum(load(p, mask=(o[:, None] < 0) | (o[None, :] < 0)), axis=1))\n"
+        "    v = load(p, mask=(o[:, None] == 63) & (o[None, :] == 0))\n"
+        "    store(x + o, sum(v, axis=1))\n";
+    EXPECT_ERROR("a tile's offsets", run(columns, 1 << 26, 1, 4), TILE_ERROR_ASSERTION,
+                 "test.tile:5:", "int32 offset overflows");
     static const char wide[] = "def k(x: *fp32, y: *fp32, n: i32):\n"
                                "    o = n.to(i64) * n\n"
                                "    store(x + (o - o), 1.0)\n";
@@ -147,15 +157,16 @@ static void test_overflow(void) {
 
 /// Lanes that are masked off touch nothing, wherever they point.
 static void test_masked_off(void) {
-    static const char source[] = "def k(x: *fp32, y: *fp32, n: i32):\n"
-                                 "    o = arange(0, 1024) - 480\n"
-                                 "    m = (o >= 0) & (o < n)\n"
-                                 "    v = load(x + o * 1000003 % 64, mask=o * 1000003 % 64 == o, other=-1.0)\n"
-                                 "    v = load(x + o, mask=m, other=-1.0)\n"
-                                 "    atomic_add(y + o, 1.0, mask=m)\n"
-                                 "    store(y + o, v, mask=m)\n"
-                                 "    store(y + 100000, 1.0, mask=n > 1000)\n"
-                                 "    v = load(y - 1, mask=n < 0)\n";
+    static const char source[] =
+        "def k(x: *fp32, y: *fp32, n: i32):\n"
+        "    o = arange(0, 1024) - 480\n"
+        "    m = (o >= 0) & (o < n)\n"
+        "    v = load(x + o * 1000003 % 64, mask=o * 1000003 % 64 == o, other=-1.0)\n"
+        "    v = load(x + o, mask=m, other=-1.0)\n"
+        "    atomic_add(y + o, 1.0, mask=m)\n"
+        "    store(y + o, v, mask=m)\n"
+        "    store(y + 100000, 1.0, mask=n > 1000)\n"
+        "    v = load(y - 1, mask=n < 0)\n";
     float in[COUNT], out[COUNT];
     for (int i = 0; i < COUNT; i++)
         in[i] = (float)i;
@@ -167,12 +178,14 @@ static void test_masked_off(void) {
             expect(s == TILE_OK, "masked-off lanes, n %d: %s", n, err.message);
             read_buffer(y, out, BYTES);
             for (int i = 0; i < COUNT; i++)
-                expect(out[i] == (i < n ? in[i] : 0), "masked-off lanes: element %d is %g", i, (double)out[i]);
+                expect(out[i] == (i < n ? in[i] : 0), "masked-off lanes: element %d is %g", i,
+                       (double)out[i]);
         }
 }
 
 // --- promises
 
+// clang-format off
 static const bounds_case promises[] = {
     {"multiple_of", "    o = multiple_of(n, 8)\n    store(x + o + arange(0, 16), 1.0)\n", 12, 1, 1,
      {"test.tile:2:9: error: multiple_of does not hold"}},
@@ -198,6 +211,7 @@ static const bounds_case promises[] = {
     {"assert", "    o = arange(0, 64)\n    assert n > 2 * 4, \"small\"\n    store(x + o, 1.0)\n", 8, 1, 2,
      {"test.tile:3:5: error: assertion failed: small"}},
 };
+// clang-format on
 
 static void test_promises(void) {
     char source[1024];
@@ -211,11 +225,15 @@ static void test_promises(void) {
 
 /// An annotation's hint is checked even if no address makes use of it.
 static void test_annotations(void) {
-    static const char integer[] = "def k(x: *fp32, y: *fp32,\n      n: \"i32:16\"):\n    store(x + n + arange(0, 16), 1.0)\n";
+    static const char integer[] =
+        "def k(x: *fp32, y: *fp32,\n      n: \"i32:16\"):\n    store(x + n + arange(0, 16), 1.0)\n";
     expect(run(integer, 32, 1, 1) == TILE_OK, "i32:16 of 32: %s", err.message);
-    EXPECT_ERROR("i32:16", run(integer, 24, 1, 1), TILE_ERROR_ASSERTION, "test.tile:2:", "error: ", "divisible by 16");
-    static const char unused[] = "def k(x: *fp32, y: *fp32, n: \"i32:16\"):\n    store(x, n.to(fp32))\n";
-    EXPECT_ERROR("i32:16, not an offset", run(unused, 8, 1, 1), TILE_ERROR_ASSERTION, "test.tile:1:", "divisible by 16");
+    EXPECT_ERROR("i32:16", run(integer, 24, 1, 1), TILE_ERROR_ASSERTION,
+                 "test.tile:2:", "error: ", "divisible by 16");
+    static const char unused[] =
+        "def k(x: *fp32, y: *fp32, n: \"i32:16\"):\n    store(x, n.to(fp32))\n";
+    EXPECT_ERROR("i32:16, not an offset", run(unused, 8, 1, 1), TILE_ERROR_ASSERTION,
+                 "test.tile:1:", "divisible by 16");
     expect_healthy("i32:16");
     static const char pointer[] = "def k(p: \"*fp32:16\"):\n    store(p + arange(0, 16), 1.0)\n";
     tile_module *mod;
@@ -240,14 +258,16 @@ static void test_timeout(void) {
                                "    while i > 0:\n"
                                "        i = i % 1000 + 1\n"
                                "    store(x, i.to(fp32))\n";
-    EXPECT_ERROR("an endless loop", run(spin, 1, 4, 4), TILE_ERROR_TIMEOUT, "test.tile:3:5: error: ", "1 second", "program (");
+    EXPECT_ERROR("an endless loop", run(spin, 1, 4, 4), TILE_ERROR_TIMEOUT,
+                 "test.tile:3:5: error: ", "1 second", "program (");
     expect_healthy("an endless loop");
     // No other program of the launch will ever set the flag.
     static const char wait[] = "def k(x: *fp32, y: *fp32, n: i32):\n"
                                "    while atomic_add(y, 0.0) != 77.0:\n"
                                "        pass\n";
     must(tile_fill(y, 0, 0, BYTES, NULL, &err));
-    EXPECT_ERROR("a wait for nobody", run(wait, 1, 4, 4), TILE_ERROR_TIMEOUT, "test.tile:2:5: error: ", "program (");
+    EXPECT_ERROR("a wait for nobody", run(wait, 1, 4, 4), TILE_ERROR_TIMEOUT,
+                 "test.tile:2:5: error: ", "program (");
     expect_healthy("a wait for nobody");
 }
 
@@ -265,8 +285,13 @@ static void test_bools(void) {
     uint8_t in[COUNT], out[COUNT];
     int32_t which[COUNT];
     for (int i = 0; i < COUNT; i++)
-        in[i] = (uint8_t)(i % 5 == 0 ? 0 : i % 5 == 1 ? 1 : i % 5 == 2 ? 2 : i % 5 == 3 ? 128 : 255);
-    tile_buffer *a = buffer_from(in, COUNT), *b = buffer_from(NULL, COUNT), *c = buffer_from(NULL, BYTES);
+        in[i] = (uint8_t)(i % 5 == 0   ? 0
+                          : i % 5 == 1 ? 1
+                          : i % 5 == 2 ? 2
+                          : i % 5 == 3 ? 128
+                                       : 255);
+    tile_buffer *a = buffer_from(in, COUNT), *b = buffer_from(NULL, COUNT),
+                *c = buffer_from(NULL, BYTES);
     tile_module *mod;
     tile_kernel *k = kernel_from(source, "k", &mod);
     for (uint32_t warps = 1; warps <= 4; warps *= 2) {
@@ -296,32 +321,37 @@ static void test_foreign_memory(void) {
     tile_kernel *k = kernel_from(source, "k", &mod);
     tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = 1};
     tile_arg args[] = {TILE_POINTER(mine, "fp32"), TILE_I32(0)};
-    EXPECT_ERROR("memory not registered", tile_launch(k, args, 2, &o, &err), TILE_ERROR_OUT_OF_BOUNDS,
-                 "test.tile:2:5: error: store", "'p'", "no allocation");
+    EXPECT_ERROR("memory not registered", tile_launch(k, args, 2, &o, &err),
+                 TILE_ERROR_OUT_OF_BOUNDS, "test.tile:2:5: error: store", "'p'", "no allocation");
     expect(mine[0] == 0, "a refused store has written");
     must(tile_memory_register(dev, mine, 32 * sizeof *mine, &err));
     args[1] = TILE_I32(16);
     must(tile_launch(k, args, 2, &o, &err));
     for (int i = 0; i < 64; i++)
-        expect(mine[i] == (i >= 16 && i < 32 ? 3 : 0), "registered memory: element %d is %g", i, (double)mine[i]);
+        expect(mine[i] == (i >= 16 && i < 32 ? 3 : 0), "registered memory: element %d is %g", i,
+               (double)mine[i]);
     args[1] = TILE_I32(17);
-    EXPECT_ERROR("past registered memory", tile_launch(k, args, 2, &o, &err), TILE_ERROR_OUT_OF_BOUNDS, "(128 bytes)",
-                 "element index 32");
+    EXPECT_ERROR("past registered memory", tile_launch(k, args, 2, &o, &err),
+                 TILE_ERROR_OUT_OF_BOUNDS, "(128 bytes)", "element index 32");
     tile_memory_unregister(dev, mine);
     args[1] = TILE_I32(16);
-    EXPECT_ERROR("memory no longer registered", tile_launch(k, args, 2, &o, &err), TILE_ERROR_OUT_OF_BOUNDS, "no allocation");
+    EXPECT_ERROR("memory no longer registered", tile_launch(k, args, 2, &o, &err),
+                 TILE_ERROR_OUT_OF_BOUNDS, "no allocation");
     tile_memory_unregister(dev, mine); // twice is nothing
     args[0] = TILE_POINTER(NULL, "fp32");
-    EXPECT_ERROR("a null pointer", tile_launch(k, args, 2, &o, &err), TILE_ERROR_OUT_OF_BOUNDS, "'p'", "no allocation");
+    EXPECT_ERROR("a null pointer", tile_launch(k, args, 2, &o, &err), TILE_ERROR_OUT_OF_BOUNDS,
+                 "'p'", "no allocation");
     tile_buffer *gone = buffer_from(NULL, BYTES);
     args[0] = TILE_BUFFER(gone, "fp32");
     args[1] = TILE_I32(0);
     must(tile_launch(k, args, 2, &o, &err));
     tile_buffer_destroy(gone);
-    EXPECT_ERROR("a destroyed buffer", tile_launch(k, args, 2, &o, &err), TILE_ERROR_OUT_OF_BOUNDS, "no allocation");
+    EXPECT_ERROR("a destroyed buffer", tile_launch(k, args, 2, &o, &err), TILE_ERROR_OUT_OF_BOUNDS,
+                 "no allocation");
     tile_buffer *empty = buffer_from(NULL, 0);
     args[0] = TILE_BUFFER(empty, "fp32");
-    EXPECT_ERROR("an empty buffer", tile_launch(k, args, 2, &o, &err), TILE_ERROR_OUT_OF_BOUNDS, "(0 bytes)", "element index 0");
+    EXPECT_ERROR("an empty buffer", tile_launch(k, args, 2, &o, &err), TILE_ERROR_OUT_OF_BOUNDS,
+                 "(0 bytes)", "element index 0");
     tile_buffer_destroy(empty);
     tile_module_destroy(mod);
     free(mine);

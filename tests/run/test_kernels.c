@@ -21,6 +21,7 @@ typedef struct kernel_case {
 
 #define KERNEL "def k(a: *i32, b: *i32, x: *fp32, y: *fp32, n: i32):\n"
 
+// clang-format off
 static void fill(memory *m, int32_t n) {
     static const int32_t integers[] = {0, 1, -1, 2, -2, 7, -7, INT32_MAX, INT32_MIN, INT32_MIN + 1, 255, -128};
     static const float floats[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 1e-45f, 3e38f, 0.5f, -2.5f};
@@ -855,16 +856,15 @@ static bool same_float(float got, float want, double tolerance) {
     return fabs((double)got - (double)want) <= tolerance * (1 + fabs((double)want));
 }
 
-static void compare(const kernel_case *c, uint32_t warps, const memory *got, const memory *want) {
-    for (uint32_t i = 0; i < COUNT; i++) {
-        if (!expect(got->a[i] == want->a[i], "%s, %u warps: a[%u] is %d, expected %d", c->name, warps, i, got->a[i], want->a[i]) ||
-            !expect(got->b[i] == want->b[i], "%s, %u warps: b[%u] is %d, expected %d", c->name, warps, i, got->b[i], want->b[i]) ||
-            !expect(same_float(got->x[i], want->x[i], c->tolerance), "%s, %u warps: x[%u] is %.9g, expected %.9g", c->name, warps, i,
-                    (double)got->x[i], (double)want->x[i]) ||
-            !expect(same_float(got->y[i], want->y[i], c->tolerance), "%s, %u warps: y[%u] is %.9g, expected %.9g", c->name, warps, i,
-                    (double)got->y[i], (double)want->y[i]))
+static void compare(const kernel_case *c, uint32_t warps, const memory *g, const memory *w) {
+    for (uint32_t i = 0; i < COUNT; i++)
+        if (!expect(g->a[i] == w->a[i] && g->b[i] == w->b[i] &&
+                        same_float(g->x[i], w->x[i], c->tolerance) &&
+                        same_float(g->y[i], w->y[i], c->tolerance),
+                    "%s, %u warps, a b x y[%u]: %d %d %.9g %.9g, expected %d %d %.9g %.9g", c->name,
+                    warps, i, g->a[i], g->b[i], (double)g->x[i], (double)g->y[i], w->a[i], w->b[i],
+                    (double)w->x[i], (double)w->y[i]))
             return;
-    }
 }
 
 static void run_case(const kernel_case *c) {

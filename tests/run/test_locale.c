@@ -18,8 +18,8 @@ static bool set_comma_locale(char *dir) {
           "END LC_NUMERIC\n",
           f);
     fclose(f);
-    snprintf(text, sizeof text, "cd %s && localedef -c -i ./comma.src -f UTF-8 ./comma 2>/dev/null >&2",
-             dir);
+    snprintf(text, sizeof text,
+             "cd %s && localedef -c -i ./comma.src -f UTF-8 ./comma 2>/dev/null >&2", dir);
     int status = system(text); // localedef warns of the categories that are left out
     (void)status;
     setenv("LOCPATH", dir, 1);
@@ -41,11 +41,12 @@ static const char source[] = "HALF = 0.5\n"
                              "    static_assert(S == 1.5)\n"
                              "    store(x + 3, S)\n";
 
-static const char ir_source[] = "func @k(%x: *fp32) {num_warps = 1, num_ctas = 1, num_stages = 1} {\n"
-                                "  %c: fp32 = const {value = 0.125}\n"
-                                "  store %x, %c\n"
-                                "  return\n"
-                                "}\n";
+static const char ir_source[] =
+    "func @k(%x: *fp32) {num_warps = 1, num_ctas = 1, num_stages = 1} {\n"
+    "  %c: fp32 = const {value = 0.125}\n"
+    "  store %x, %c\n"
+    "  return\n"
+    "}\n";
 
 static void check(const char *name, const char *text, uint32_t num_args, const float *want,
                   unsigned n) {

@@ -30,14 +30,19 @@ static const width widths[] = {{"i8", 1}, {"i16", 2}, {"i32", 4}, {"fp64", 8}};
 /// A copy with holes at each hint, from an aligned and an odd pointer; what is masked off keeps its
 /// old bytes, and its `other` arrives.
 static void test_hints(void) {
-    static const char *const loads[] = {"", ", cache_modifier=\".ca\"", ", cache_modifier=\".cg\"",
-                                        ", cache_modifier=\".cs\"", ", cache_modifier=\".cv\"",
-                                        ", eviction_policy=\"evict_first\"", ", eviction_policy=\"evict_last\"",
+    static const char *const loads[] = {"",
+                                        ", cache_modifier=\".ca\"",
+                                        ", cache_modifier=\".cg\"",
+                                        ", cache_modifier=\".cs\"",
+                                        ", cache_modifier=\".cv\"",
+                                        ", eviction_policy=\"evict_first\"",
+                                        ", eviction_policy=\"evict_last\"",
                                         ", volatile=True"};
-    static const char *const stores[] = {", cache_modifier=\".wb\"", ", cache_modifier=\".cg\"",
-                                         ", cache_modifier=\".cs\"", ", cache_modifier=\".wt\"",
-                                         ", eviction_policy=\"evict_last\"", ", eviction_policy=\"evict_first\"",
-                                         ", eviction_policy=\"evict_normal\"", ""};
+    static const char *const stores[] = {
+        ", cache_modifier=\".wb\"",           ", cache_modifier=\".cg\"",
+        ", cache_modifier=\".cs\"",           ", cache_modifier=\".wt\"",
+        ", eviction_policy=\"evict_last\"",   ", eviction_policy=\"evict_first\"",
+        ", eviction_policy=\"evict_normal\"", ""};
     enum { N = 2048 };
     static const int counts[] = {N, N - 16, N - 1, 16, 1, 0};
     for (int h = 0; h < 8; h++)
@@ -50,7 +55,8 @@ static void test_hints(void) {
                      "    v = load(x + o, mask=o < n, other=7%s)\n"
                      "    store(y + o, v, mask=o < n%s)\n"
                      "    store(z + o, v%s)\n",
-                     widths[t].dtype, widths[t].dtype, widths[t].dtype, loads[h], stores[h], stores[7 - h]);
+                     widths[t].dtype, widths[t].dtype, widths[t].dtype, loads[h], stores[h],
+                     stores[7 - h]);
             tile_module *mod;
             tile_kernel *k = kernel_from(source, "k", &mod);
             static uint8_t x[8 * (N + 1)], y[8 * N], z[8 * N];
@@ -61,21 +67,26 @@ static void test_hints(void) {
             for (int c = 0; c < 6; c++) {
                 int n = counts[c], odd = c % 2;
                 must(tile_fill(dy, 0, 0xA5, N * bytes, NULL, &err));
-                tile_arg args[] = {TILE_POINTER((char *)tile_buffer_data(dx) + odd * bytes, widths[t].dtype),
-                                   TILE_BUFFER(dy, widths[t].dtype), TILE_BUFFER(dz, widths[t].dtype), TILE_I32(n),
-                                   TILE_CONSTEXPR_INT("N", N)};
+                tile_arg args[] = {
+                    TILE_POINTER((char *)tile_buffer_data(dx) + odd * bytes, widths[t].dtype),
+                    TILE_BUFFER(dy, widths[t].dtype), TILE_BUFFER(dz, widths[t].dtype), TILE_I32(n),
+                    TILE_CONSTEXPR_INT("N", N)};
                 tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = 4};
                 must(tile_launch(k, args, 5, &o, &err));
                 read_buffer(dy, y, N * bytes), read_buffer(dz, z, N * bytes);
                 int64_t seven = 7;
                 double seven_double = 7;
                 for (int i = 0; i < N; i++) {
-                    static const uint8_t untouched[8] = {0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xA5};
-                    const void *from = x + (size_t)(i + odd) * bytes, *other = t == 3 ? (void *)&seven_double : &seven;
+                    static const uint8_t untouched[8] = {0xA5, 0xA5, 0xA5, 0xA5,
+                                                         0xA5, 0xA5, 0xA5, 0xA5};
+                    const void *from = x + (size_t)(i + odd) * bytes,
+                               *other = t == 3 ? (void *)&seven_double : &seven;
                     expect(!memcmp(y + (size_t)i * bytes, i < n ? from : untouched, bytes),
-                           "store of %s%s%s: element %d of %d", widths[t].dtype, loads[h], stores[h], i, n);
+                           "store of %s%s%s: element %d of %d", widths[t].dtype, loads[h],
+                           stores[h], i, n);
                     expect(!memcmp(z + (size_t)i * bytes, i < n ? from : other, bytes),
-                           "load of %s%s%s: element %d of %d", widths[t].dtype, loads[h], stores[h], i, n);
+                           "load of %s%s%s: element %d of %d", widths[t].dtype, loads[h], stores[h],
+                           i, n);
                 }
             }
             tile_buffer_destroy(dx), tile_buffer_destroy(dy), tile_buffer_destroy(dz);
@@ -115,13 +126,17 @@ static void test_no_access(void) {
     tile_buffer *empty = buffer_from(NULL, 0), *dout = buffer_from(NULL, sizeof out);
     for (uint32_t warps = 1; warps <= 8; warps *= 2)
         for (int which = 0; which < 3; which++) {
-            void *p = which == 0 ? NULL : which == 1 ? tile_buffer_data(empty) : (void *)(uintptr_t)0x1230;
-            tile_arg args[] = {TILE_POINTER(p, "i32"), TILE_POINTER(p, "fp32"), TILE_POINTER(p, "i1"),
-                               TILE_POINTER(p, "i32"), TILE_BUFFER(dout, "i32"), TILE_I32(which)};
+            void *p = which == 0   ? NULL
+                      : which == 1 ? tile_buffer_data(empty)
+                                   : (void *)(uintptr_t)0x1230;
+            tile_arg args[] = {TILE_POINTER(p, "i32"),   TILE_POINTER(p, "fp32"),
+                               TILE_POINTER(p, "i1"),    TILE_POINTER(p, "i32"),
+                               TILE_BUFFER(dout, "i32"), TILE_I32(which)};
             launch(source, args, 6, warps);
             read_buffer(dout, out, sizeof out);
             for (int i = 0; i < 256; i++)
-                expect(out[i] == 3 + 5 + 7 + 11 + 13 + 1, "nothing is loaded: element %d is %d", i, out[i]);
+                expect(out[i] == 3 + 5 + 7 + 11 + 13 + 1, "nothing is loaded: element %d is %d", i,
+                       out[i]);
         }
     tile_buffer_destroy(empty), tile_buffer_destroy(dout);
 }
@@ -156,25 +171,25 @@ static void test_far_lanes(void) {
 
 /// A pointer into the middle, and offsets on both sides of it.
 static void test_negative_offsets(void) {
-    static const char source[] =
-        "def k(x: *fp16, y: *fp16, n: i32, m: i64):\n"
-        "    o = arange(0, 128) - 64\n"
-        "    store(y - o - 1, load(x + o))\n"
-        "    if n < 0:\n"
-        "        store(y + n, load(x + m))\n"
-        "        atomic_add(y + (n - 1), 1.0)\n";
+    static const char source[] = "def k(x: *fp16, y: *fp16, n: i32, m: i64):\n"
+                                 "    o = arange(0, 128) - 64\n"
+                                 "    store(y - o - 1, load(x + o))\n"
+                                 "    if n < 0:\n"
+                                 "        store(y + n, load(x + m))\n"
+                                 "        atomic_add(y + (n - 1), 1.0)\n";
     uint16_t x[128], y[128];
     for (int i = 0; i < 128; i++)
         store_float(FP16, x, (size_t)i, i + 1);
     tile_buffer *dx = buffer_from(x, sizeof x), *dy = buffer_from(NULL, sizeof y);
     tile_arg args[] = {TILE_POINTER((uint16_t *)tile_buffer_data(dx) + 64, "fp16"),
-                       TILE_POINTER((uint16_t *)tile_buffer_data(dy) + 64, "fp16"), TILE_I32(-63), TILE_I64(-64)};
+                       TILE_POINTER((uint16_t *)tile_buffer_data(dy) + 64, "fp16"), TILE_I32(-63),
+                       TILE_I64(-64)};
     launch(source, args, 4, 4);
     read_buffer(dy, y, sizeof y);
     for (int i = 0; i < 128; i++) {
         double want = i == 1 ? 1 : i == 0 ? 129 : 128 - i;
-        expect(load_float(FP16, y, (size_t)i) == want, "negative offsets: element %d is %g, not %g", i,
-               load_float(FP16, y, (size_t)i), want);
+        expect(load_float(FP16, y, (size_t)i) == want, "negative offsets: element %d is %g, not %g",
+               i, load_float(FP16, y, (size_t)i), want);
     }
     tile_buffer_destroy(dx), tile_buffer_destroy(dy);
 }
@@ -202,17 +217,21 @@ static void test_bools(void) {
                 int n = (int)size - part * 16, N = (int)size;
                 tile_buffer *da = buffer_from(a, MAX), *db = buffer_from(NULL, sizeof b),
                             *dc = buffer_from(NULL, sizeof c);
-                tile_arg args[] = {TILE_BUFFER(da, "i1"), TILE_BUFFER(db, "i1"), TILE_BUFFER(dc, "i32"), TILE_I32(n),
-                                   TILE_CONSTEXPR_INT("N", N), TILE_CONSTEXPR_STRING("HINT", hint ? ".cg" : "")};
+                tile_arg args[] = {
+                    TILE_BUFFER(da, "i1"),      TILE_BUFFER(db, "i1"),
+                    TILE_BUFFER(dc, "i32"),     TILE_I32(n),
+                    TILE_CONSTEXPR_INT("N", N), TILE_CONSTEXPR_STRING("HINT", hint ? ".cg" : "")};
                 launch(source, args, 6, size > 64 ? 4 : 2);
                 read_buffer(db, b, sizeof b), read_buffer(dc, c, sizeof c);
                 for (int i = 0; i < N; i++) {
                     bool v = i >= n || a[i];
                     expect(b[i] == (i < n ? v : 0xA5), "bool %d of %d: byte %d", i, N, b[i]);
-                    expect(b[N + i] == ((i % 3 == 0) ^ v), "computed bool %d of %d: byte %d", i, N, b[N + i]);
+                    expect(b[N + i] == ((i % 3 == 0) ^ v), "computed bool %d of %d: byte %d", i, N,
+                           b[N + i]);
                     expect(c[i] == (v ? 11 : 20), "bool %d of %d chose %d", i, N, c[i]);
                 }
-                expect(b[2 * N] == 1 && b[2 * N + 1] == 0xA5, "the scalar bool: %d %d", b[2 * N], b[2 * N + 1]);
+                expect(b[2 * N] == 1 && b[2 * N + 1] == 0xA5, "the scalar bool: %d %d", b[2 * N],
+                       b[2 * N + 1]);
                 tile_buffer_destroy(da), tile_buffer_destroy(db), tile_buffer_destroy(dc);
             }
 }
@@ -221,21 +240,22 @@ static void test_bools(void) {
 
 /// A volatile load sees what another program has written since the last one.
 static void test_volatile(void) {
-    static const char source[] =
-        "def k(flag: *i32, data: *i32, out: *i32):\n"
-        "    if program_id(0) == 0:\n"
-        "        store(data + arange(0, 64), arange(0, 64) + 5)\n"
-        "        atomic_xchg(flag, 1, sem=\"release\")\n"
-        "    else:\n"
-        "        while load(flag, volatile=True) == 0:\n"
-        "            pass\n"
-        "        atomic_add(flag, 0, sem=\"acquire\")\n"
-        "        store(out + arange(0, 64), load(data + arange(0, 64)))\n";
+    static const char source[] = "def k(flag: *i32, data: *i32, out: *i32):\n"
+                                 "    if program_id(0) == 0:\n"
+                                 "        store(data + arange(0, 64), arange(0, 64) + 5)\n"
+                                 "        atomic_xchg(flag, 1, sem=\"release\")\n"
+                                 "    else:\n"
+                                 "        while load(flag, volatile=True) == 0:\n"
+                                 "            pass\n"
+                                 "        atomic_add(flag, 0, sem=\"acquire\")\n"
+                                 "        store(out + arange(0, 64), load(data + arange(0, 64)))\n";
     int32_t zero = 0, out[64];
-    tile_buffer *flag = buffer_from(&zero, 4), *data = buffer_from(NULL, sizeof out), *dout = buffer_from(NULL, sizeof out);
+    tile_buffer *flag = buffer_from(&zero, 4), *data = buffer_from(NULL, sizeof out),
+                *dout = buffer_from(NULL, sizeof out);
     tile_module *mod;
     tile_kernel *k = kernel_from(source, "k", &mod);
-    tile_arg args[] = {TILE_BUFFER(flag, "i32"), TILE_BUFFER(data, "i32"), TILE_BUFFER(dout, "i32")};
+    tile_arg args[] = {TILE_BUFFER(flag, "i32"), TILE_BUFFER(data, "i32"),
+                       TILE_BUFFER(dout, "i32")};
     tile_launch_options o = {.size = sizeof o, .grid = {2}, .num_warps = 4};
     must(tile_launch(k, args, 3, &o, &err));
     read_buffer(dout, out, sizeof out);

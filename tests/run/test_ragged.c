@@ -27,8 +27,8 @@ static tile_kernel *compile(const char *type, const char *form, tile_module **mo
 static void launch(tile_kernel *k, const char *type, unsigned bytes, tile_buffer *y, int to,
                    tile_buffer *x, int from, int n, unsigned warps) {
     tile_arg args[] = {TILE_POINTER((char *)tile_buffer_data(y) + to * (int)bytes, type),
-                       TILE_POINTER((char *)tile_buffer_data(x) + from * (int)bytes, type), TILE_I32(n),
-                       TILE_CONSTEXPR_INT("BLOCK", BLOCK)};
+                       TILE_POINTER((char *)tile_buffer_data(x) + from * (int)bytes, type),
+                       TILE_I32(n), TILE_CONSTEXPR_INT("BLOCK", BLOCK)};
     tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = warps};
     must(tile_launch(k, args, 4, &o, &err));
 }
@@ -38,7 +38,8 @@ static uint8_t x[8 * ELEMENTS], before[8 * ELEMENTS], want[8 * ELEMENTS], got[8 
 /// y = x, moved bit by bit; other elements of y stay.
 static void test_copy(const char *type, unsigned bytes, unsigned warps) {
     tile_module *mod;
-    tile_kernel *k = compile(type, "    store(y + cols, load(x + cols, mask=mask), mask=mask)\n", &mod);
+    tile_kernel *k =
+        compile(type, "    store(y + cols, load(x + cols, mask=mask), mask=mask)\n", &mod);
     tile_buffer *dx = buffer_from(x, sizeof x), *dy = buffer_from(NULL, sizeof before);
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
         for (unsigned from = 0; from < 17; from += 1 + (bytes == 1)) {
@@ -81,8 +82,8 @@ static void test_fold(unsigned warps) {
             read_buffer(d, result, sizeof result);
             for (int i = 0; i < n; i++)
                 data[ROOM + from + i] += (float)n + largest;
-            expect(!memcmp(data, result, sizeof data), "fold of %d at %d, %u warps", lengths[l], from,
-                   warps);
+            expect(!memcmp(data, result, sizeof data), "fold of %d at %d, %u warps", lengths[l],
+                   from, warps);
             tile_buffer_destroy(d);
         }
     }

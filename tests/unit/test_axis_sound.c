@@ -60,6 +60,7 @@ static sample pick(world *w, ir_type t) {
     return s;
 }
 
+// clang-format off
 static int64_t evaluate(ir_opcode op, int64_t a, int64_t b) {
     switch (op) {
     case OP_ADD: return a + b;
@@ -76,6 +77,7 @@ static int64_t evaluate(ir_opcode op, int64_t a, int64_t b) {
     default: return a > b ? a : b;
     }
 }
+// clang-format on
 
 static void make_binary(world *w) {
     static const ir_opcode ops[] = {OP_ADD, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_REM, OP_AND,
@@ -94,6 +96,7 @@ static void make_binary(world *w) {
     }
 }
 
+// clang-format off
 static bool holds(const char *pred, int64_t a, int64_t b) {
     bool less = a < b, equal = a == b;
     switch (pred[0]) {
@@ -103,6 +106,7 @@ static bool holds(const char *pred, int64_t a, int64_t b) {
     default: return !equal;
     }
 }
+// clang-format on
 
 static void make_select(world *w) {
     static const char *const preds[] = {"lt", "le", "gt", "ge", "eq", "ne"};
@@ -246,8 +250,8 @@ static void build(world *w, ir_func *f) {
         uint32_t div = divisors[draw(w, 4)];
         bool is_one = draw(w, 8) == 0;
         int64_t v = is_one ? 1 : ((int64_t)draw(w, 9) - 3) * div;
-        sample *s = add_sample(w, ir_add_param(f, SV("n"), ir_scalar_type(DT_I32),
-                                               is_one ? 1 : div, is_one, SRC_NONE));
+        sample *s = add_sample(w, ir_add_param(f, SV("n"), ir_scalar_type(DT_I32), is_one ? 1 : div,
+                                               is_one, SRC_NONE));
         for (unsigned k = 0; k < ELEMENTS; k++)
             s->at[k] = v;
     }

@@ -221,8 +221,12 @@ static void test_passes_left_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IR_TEST(test_cse),    IR_TEST(test_loads), IR_TEST(test_dead),
-        IR_TEST(test_motion), IR_TEST(test_size),  IR_TEST(test_driver),
+        IR_TEST(test_cse),
+        IR_TEST(test_loads),
+        IR_TEST(test_dead),
+        IR_TEST(test_motion),
+        IR_TEST(test_size),
+        IR_TEST(test_driver),
         IR_TEST(test_passes_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -388,7 +388,8 @@ static void test_division(void **state) {
         if (isnan(want))
             assert_true(isnan(got));
         else // in the subnormal range and just above it, the small product is rounded as well
-            assert_true(ulps_f32(got, (double)x / (double)y) <= (fabsf(want) > 0x1p-100f ? 0.501 : 1));
+            assert_true(ulps_f32(got, (double)x / (double)y) <=
+                        (fabsf(want) > 0x1p-100f ? 0.501 : 1));
     }
 }
 

@@ -189,7 +189,8 @@ static void run_input(void **state) {
     const input *in = *state;
     char dir[] = "/tmp/tile-limits-XXXXXX", path[64], messages[64];
     assert_non_null(mkdtemp(dir));
-    snprintf(path, sizeof(path), "%s/a.%s", dir, strchr(in->name, '.') ? strchr(in->name, '.') + 1 : "tile");
+    snprintf(path, sizeof(path), "%s/a.%s", dir,
+             strchr(in->name, '.') ? strchr(in->name, '.') + 1 : "tile");
     snprintf(messages, sizeof(messages), "%s/messages", dir);
     write_input(in, path);
     fflush(NULL);

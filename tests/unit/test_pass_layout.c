@@ -31,11 +31,12 @@ static const char *rendered(arena *a, const diag *d) {
 /// Parses a function with this body, runs the pass, verifies. The parameters are always the same.
 static ir_func *run(arena *a, unsigned num_warps, const char *body) {
     diag *d = diag_create(a);
-    sv text = sv_format(a,
-                        "func @k(%%x: *fp32 {div = 16}, %%y: *fp32 {div = 16}, %%h: *bf16 {div = 16}, "
-                        "%%s: i32 {div = 16}, %%n: i32 {div = 16}, %%m: i32) "
-                        "{num_warps = %u, num_ctas = 1, num_stages = 1} {\n%s\nreturn\n}\n",
-                        num_warps, body);
+    sv text =
+        sv_format(a,
+                  "func @k(%%x: *fp32 {div = 16}, %%y: *fp32 {div = 16}, %%h: *bf16 {div = 16}, "
+                  "%%s: i32 {div = 16}, %%n: i32 {div = 16}, %%m: i32) "
+                  "{num_warps = %u, num_ctas = 1, num_stages = 1} {\n%s\nreturn\n}\n",
+                  num_warps, body);
     ir_module *m = ir_parse(a, d, diag_add_file(d, "test.tir", text));
     if (!m || !ir_verify(m->first, "input") || !pass_layout(m->first) ||
         !ir_verify(m->first, "layout")) {
@@ -91,6 +92,7 @@ static void expect(arena *a, ir_func *f, const char *name, const char *want) {
          "yield %c\n}\n"
 
 // %p: row pointers of a [M, N] tile of %x with stride %s, made in the way of x[:, None] + y[None, :].
+// clang-format off
 #define POINTERS(ptr, base, M, N)                                                            \
     "%rows" ptr ": tile<" M "xi32> = arange {start = 0}\n"                                         \
     "%cols" ptr ": tile<" N "xi32> = arange {start = 0}\n"                                         \

@@ -310,7 +310,8 @@ static void test_memory(void **state) {
     expect_ir("load(p + o, cache_modifier='.cg')", "cache = \"cg\"");
     expect_ir("load(p + o, eviction_policy='evict_last')", "evict = \"evict_last\"");
     expect_ir("load(p + o, volatile=True)", "volatile");
-    expect_error("load(p + o, cache_modifier='.cg', eviction_policy='evict_last')", "does not go with");
+    expect_error("load(p + o, cache_modifier='.cg', eviction_policy='evict_last')",
+                 "does not go with");
     expect_error("store(q, 0.0)", "store() cannot write through *const fp32");
     expect_error("store(p, x)", "value tile<16xfp32> does not fit the pointer's *fp32");
     expect_error("store(p + o, 'a')", "value must be a number or a tile");
