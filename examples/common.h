@@ -165,7 +165,11 @@ static inline void print_plan(const char *kernel, const char *names, const tile_
     for (uint32_t i = 0; i < n; i++) {
         if (args[i].kind != TILE_ARG_CONSTEXPR)
             continue;
-        printf("%s\"%s\": %lld", comma, args[i].name, (long long)args[i].value.i);
+        printf("%s\"%s\": ", comma, args[i].name);
+        if (args[i].constexpr_kind == TILE_CONSTEXPR_KIND_BOOL)
+            printf("%s", args[i].value.i ? "true" : "false");
+        else
+            printf("%lld", (long long)args[i].value.i);
         comma = ", ";
     }
     printf("}, \"grid\": [%u, %u, %u], \"num_warps\": %u, \"num_ctas\": %u, \"num_stages\": %u, "
