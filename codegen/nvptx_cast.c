@@ -98,18 +98,18 @@ LLVMValueRef nvptx_float_cast(emitter *e, dtype from, dtype to, bool rtz, LLVMVa
 
 // ---------------------------------------------------------------------------- integers
 
-/// cvt.<round>.<to>.<from> between fp32 or fp64 and an integer of 16 bits or more.
+/// cvt.<round>.<to>.<from> between fp32 or fp64 and an integer in a register of 32 bits or more.
 static LLVMValueRef convert(emitter *e, const char *round, const char *to, const char *from,
                             LLVMTypeRef type, LLVMValueRef x) {
-    static const char letters[] = "hrl";
     LLVMTypeRef types[2] = {type, LLVMTypeOf(x)};
     char registers[] = "=?,?";
     for (unsigned i = 0; i < 2; i++) {
         LLVMTypeKind kind = LLVMGetTypeKind(types[i]);
-        registers[1 + 2 * i] = kind == LLVMFloatTypeKind ? 'f'
-                               : kind == LLVMDoubleTypeKind
-                                   ? 'd'
-                                   : letters[LLVMGetIntTypeWidth(types[i]) / 32];
+        bool is_wide = kind == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(types[i]) == 64;
+        registers[1 + 2 * i] = kind == LLVMFloatTypeKind    ? 'f'
+                               : kind == LLVMDoubleTypeKind ? 'd'
+                               : is_wide                    ? 'l'
+                                                            : 'r';
     }
     return instruction(e, sv_format(e->arena, "cvt.%s.%s.%s $0, $1;", round, to, from).data,
                        sv_format(e->arena, "%s", registers).data, type, x);
@@ -119,12 +119,14 @@ static const char *ptx_int(emitter *e, dtype t, unsigned bits) {
     return sv_format(e->arena, "%c%u", dtype_is_signed(t) ? 's' : 'u', bits).data;
 }
 
-// cvt.rzi saturates. 8-bit results are what the low byte of the 16-bit one is, as in Triton.
+// cvt.rzi saturates. 8-bit results are what the low byte of the 16-bit one is, as in Triton. Results
+// of 16 bits go to a register of 32: ptxas of CUDA 13.0 takes one of 16 for zero-extended and then
+// copies its lower half into a register that is not.
 LLVMValueRef nvptx_float_to_int(emitter *e, dtype from, dtype to, LLVMValueRef x) {
     unsigned bits = dtype_bits(to) < 16 ? 16 : dtype_bits(to);
-    LLVMTypeRef type = LLVMIntTypeInContext(e->llvm, bits);
+    LLVMTypeRef type = LLVMIntTypeInContext(e->llvm, bits < 32 ? 32 : bits);
     LLVMValueRef v = convert(e, "rzi", ptx_int(e, to, bits), ptx_float(from), type, x);
-    return dtype_bits(to) < 16 ? LLVMBuildTrunc(e->b, v, LLVMInt8TypeInContext(e->llvm), "") : v;
+    return bits < 32 ? LLVMBuildTrunc(e->b, v, e->tgt->value_type(e, to), "") : v;
 }
 
 /// An integer of 32 or 64 bits to fp32, inexact results made odd, as narrow_to_odd does.
