@@ -7,6 +7,8 @@
 
 // --- ranges
 
+enum { MAX_UNROLL_FACTOR = 1000 };
+
 /// range(end), range(start, end) or range(start, end, step).
 static value make_range(lowering *lo, value *args, bool is_static, src_range range) {
     value items[3] = {value_int(0), args[0], value_int(1)};
@@ -25,14 +27,16 @@ static value make_range(lowering *lo, value *args, bool is_static, src_range ran
 
 value build_range(lowering *lo, value *args, src_range range) {
     value v = make_range(lo, args, false, range);
-    if (args[3].kind == VALUE_INT) {
+    if (args[3].kind != VALUE_NONE) {
         if (args[3].is_unsigned || args[3].i < 0 || args[3].i > 64)
             return lower_error(lo, value_place(&args[3], range), "'num_stages' is from 0 to 64");
         v.num_stages = args[3].i ? args[3].i : 1; // both: no pipelining
     }
-    if (args[4].kind != VALUE_NONE && (args[4].i > 1 || args[4].is_unsigned)) // less is none
-        return lower_error(lo, value_place(&args[4], range),
-                           "'loop_unroll_factor' of range() is not supported yet");
+    if (args[4].kind != VALUE_NONE && (args[4].is_unsigned || args[4].i > MAX_UNROLL_FACTOR))
+        return lower_error(lo, value_place(&args[4], range), "'loop_unroll_factor' is at most %d",
+                           MAX_UNROLL_FACTOR);
+    if (args[4].kind != VALUE_NONE && args[4].i > 1) // less is none
+        v.unroll = args[4].i;
     return v;
 }
 

@@ -359,6 +359,10 @@ static bool read_bounds(lowering *lo, const value *range, ir_value *out[3]) {
         out[i] = v->kind == VALUE_IR ? ir_cast(&lo->b, v->ir, type)
                                      : sem_constant(lo, v, ir_scalar_type(type));
     }
+    // Only a step that is known here counts down. One that turns out to be negative later on, maybe
+    // because of how an argument is specialized, runs nothing in any case.
+    if (step->kind == VALUE_IR && dtype_is_signed(type))
+        out[2] = ir_binary(&lo->b, OP_MAX, out[2], ir_const_int(&lo->b, ir_scalar_type(type), 0));
     return true;
 }
 
@@ -395,6 +399,8 @@ static void lower_runtime_for(lowering *lo, const ast_stmt *s, const value *rang
     ir_op *op = make_loop(&l, OP_FOR, bounds, 3, body, NULL);
     if (range->num_stages)
         ir_set_int(op, ATTR_NUM_STAGES, range->num_stages);
+    if (range->unroll)
+        ir_set_int(op, ATTR_UNROLL_FACTOR, range->unroll);
     bind_after(&l, op, end, target);
 }
 

@@ -8,6 +8,7 @@
 /// cannot be laid out) through the module's diag.
 typedef bool ir_pass_fn(ir_func *f);
 
+ir_pass_fn pass_unroll;
 ir_pass_fn pass_fold;
 ir_pass_fn pass_cleanup;
 ir_pass_fn pass_realign;

@@ -5,7 +5,7 @@
 // a message names the op, what was expected and what was found.
 #include "ir/ir.h"
 
-enum { MAX_STAGES = 64, MAX_REGISTERS = 255 };
+enum { MAX_STAGES = 64, MAX_UNROLL_FACTOR = 1000, MAX_REGISTERS = 255 };
 
 typedef struct checker {
     const ir_func *func;
@@ -702,6 +702,10 @@ static void rule_for(checker *c, const ir_op *op) {
     int64_t stages = ir_get_int(op, ATTR_NUM_STAGES, 1);
     if (stages < 0 || stages > MAX_STAGES)
         FAIL(c, op, "expected num_stages from 0 to %d but got %lld", MAX_STAGES, (long long)stages);
+    int64_t factor = ir_get_int(op, ATTR_UNROLL_FACTOR, 1);
+    if (factor < 1 || factor > MAX_UNROLL_FACTOR)
+        FAIL(c, op, "expected unroll_factor from 1 to %d but got %lld", MAX_UNROLL_FACTOR,
+             (long long)factor);
 }
 
 static void rule_while(checker *c, const ir_op *op) {
