@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "8")
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 import torch  # noqa: E402
 import triton  # noqa: E402
 

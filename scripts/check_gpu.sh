@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On a machine with a GPU: runs the execution tests, the reference cases and the examples on cuda:0,
-# then the softmax benchmark beside Triton and torch if python3 has them. Takes a build folder
+# then bench/run.py beside Triton and torch if python3 has them. Takes a build folder
 # (default build/static, which may have been built elsewhere) and a folder for logs.
 #   scripts/check_gpu.sh [BUILD] [LOGS] [bench options...]
 set -uo pipefail
@@ -36,7 +36,12 @@ cases=../shared/cases
 [ -d "$build/cases" ] && cases=$build/cases
 [ -d "$cases" ] && step tile-cases 200 "$build/bin/tile-cases" "$cases"
 step accuracy 120 "$build/bin/accuracy" --points 24 --markdown # the log is the table of docs/accuracy.md
-step vector_add 60 "$build/bin/vector_add" --verify --bench
+for dtype in fp32 bf16; do
+    step "vector_add-$dtype" 60 "$build/bin/vector_add" --dtype $dtype --verify --bench
+    for example in rmsnorm layernorm cross_entropy; do
+        step "$example-$dtype" 60 "$build/bin/$example" --cols 4096 --dtype $dtype --verify --bench
+    done
+done
 for dtype in fp32 fp16 bf16; do
     for cols in 1 2 255 256 781 1000 1024 4096 12345 16384 32768; do
         step "softmax-$dtype-$cols" 60 "$build/bin/softmax" --cols $cols --dtype $dtype --verify --bench
@@ -47,7 +52,7 @@ for assembler in driver ptxas; do # source to loaded function by either, nothing
 done
 step softmax-persistent 60 "$build/bin/softmax" --cols 4096 --form persistent --verify --bench
 if python3 -c 'import torch, triton' 2>/dev/null; then
-    timeout 400 python3 bench/softmax.py --library "$build/lib/libtile.so" --out "$logs/softmax.json" "$@" 2>&1 | tee "$logs/bench.log"
+    timeout 400 python3 bench/run.py --build "$build" --time 300 --out "$logs/bench" "$@" 2>&1 | tee "$logs/bench.log"
     [ "${PIPESTATUS[0]}" -eq 0 ] || failed=1
 fi
 exit $failed
