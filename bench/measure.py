@@ -8,7 +8,7 @@ import torch
 
 FLUSH_BYTES = 256 << 20
 ROUNDS = 5
-CHUNK = 1 << 27  # elements of the reference at a time
+PIECE = 1 << 27  # elements of the reference in a tensor
 
 
 class Variant:
@@ -62,32 +62,34 @@ class Meter:
             self.synchronize()
         return [[[s.elapsed_time(e) * 1e3 for s, e in some] for some in events] for events in pairs]
 
-    def check(self, workload, values, variant):
+    def references(self, workload, values):
+        """[(some rows, exact result, allowed error)], in pieces."""
+        n = workload.output(values).shape[0]
+        step = max(1, PIECE // max(1, values["x"].numel() // n))
+        parts = [slice(first, min(n, first + step)) for first in range(0, n, step)]
+        return [(part, *workload.reference(values, part)) for part in parts]
+
+    def check(self, out, references, variant):
         """The largest error as a fraction of what is allowed; infinite for NaN or what was not written."""
-        out = workload.output(values)
         out.fill_(float("nan"))
         torch.full_like(out, float("nan"))  # what a function that returns its output will get
         got = variant.launch()
         self.synchronize()
-        got = got if isinstance(got, torch.Tensor) else out
-        worst, n = 0.0, got.shape[0]
-        step = max(1, CHUNK // max(1, values["x"].numel() // n))
-        for first in range(0, n, step):
-            part = slice(first, min(n, first + step))
-            want, bound = workload.reference(values, part)
+        got, worst = got if isinstance(got, torch.Tensor) else out, 0.0
+        for part, want, bound in references:
             if got.dtype != out.dtype:  # torch's loss of 16-bit logits has 16 bits
                 bound = bound + want.abs() * torch.finfo(got.dtype).eps
-            error = ((got[part].double() - want).abs_() / bound).max().item()
+            error = (got[part].double().sub_(want).abs_().div_(bound)).max().item()
             worst = max(worst, float("inf") if error != error else error)
         return worst
 
     def run(self, workload, values, variants):
         """Measures; returns the records of all that are right, the trial runs of the others with them."""
-        right = []
+        right, references = [], self.references(workload, values)
         for v in variants:
             try:
                 if v.checked:
-                    v.error = self.check(workload, values, v)
+                    v.error = self.check(workload.output(values), references, v)
                 else:
                     v.launch()
             except Exception as e:  # a kernel that does not fit, a form that a peer cannot run
@@ -98,6 +100,7 @@ class Meter:
                 print(f"WRONG {workload.name} {v.peer} {v.settings}: {v.error} of the allowed error", flush=True)
                 continue
             right.append(v)
+        del references
         tried = dict(zip(right, self.times(right, 1, 7)))
         us = {v: statistics.median(t[0]) for v, t in tried.items()}
         final = []

@@ -134,13 +134,15 @@ class Run:
             yield measure.Variant("copy", f"copy.tile BLOCK={block} warps={warps}", run, checked=False)
 
     def workload(self, w):
+        began = time.perf_counter()
         values = w.values(self.torch_device)
         try:
             final, tried = self.meter.run(w, values, list(self.variants(w, values)))
         finally:
             self.tile.forget()
         row = {"name": w.name, "op": w.op, "dtype": w.dtype, "rows": w.rows, "cols": w.cols, "table": w.table,
-               "bytes": w.bytes(values), "goal": w.goal, "final": final, "tried": tried}
+               "bytes": w.bytes(values), "goal": w.goal, "final": final, "tried": tried,
+               "seconds": round(time.perf_counter() - began, 2)}
         self.result["rows"].append(row)
         print(report.line(row), flush=True)
 

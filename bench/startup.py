@@ -40,7 +40,7 @@ def process_start(build, device, left):
     steps = [("tile, no caches", ours, 5, True), ("tile, warm cache", ours, 5, False)]
     if device != "cpu":
         steps.insert(0, ("driver and context alone", [os.path.join(build, "bin", "bare_launch"), "--context"], 5, False))
-        steps += [("Triton, no caches", script, 2, True), ("Triton, warm cache", script, 2, False)]
+        steps += [("Triton, no caches", script, 1, True), ("Triton, warm cache", script, 1, False)]
     for name, command, repeat, fresh in steps:
         if left() > 15:
             out[name] = seconds(command, folder, repeat, fresh)

@@ -25,14 +25,18 @@ int main(int argc, char **argv) {
     row_run run;
     row_open(&run, argc, argv, "cross_entropy", INT32_MAX);
     size_t rows = (size_t)run.rows, count = rows * (size_t)run.cols;
-    uint32_t block = run.cols < 4096 ? next_power_of_2((uint32_t)run.cols) : 4096;
+    // 32 elements a thread; 16 where rows are not aligned and elements come one by one.
+    bool is_wide = (size_t)run.cols * elements[run.type].bytes % 16 == 0;
+    uint32_t block = is_wide ? 4096 : 2048;
+    if (run.cols < block)
+        block = next_power_of_2((uint32_t)run.cols);
     row_array(&run, "loss", FP32, rows, OUTPUT);
     row_array(&run, "x", run.type, count, VALUES);
     row_array(&run, "target", run.type, rows, COLUMNS);
     row_argument(&run, "x_stride", TILE_I32(run.cols));
     row_argument(&run, "n_cols", TILE_I32(run.cols));
     row_argument(&run, "BLOCK", TILE_CONSTEXPR_INT("BLOCK", block));
-    run.launch.num_warps = warps_for(block, 16);
+    run.launch.num_warps = warps_for(block, 4);
     row_launch(&run, argc, argv);
     return row_finish(&run, argc, argv, worst_error(&run));
 }

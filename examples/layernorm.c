@@ -41,7 +41,8 @@ int main(int argc, char **argv) {
     row_argument(&run, "n_cols", TILE_I32(run.cols));
     row_argument(&run, "eps", TILE_FP32(eps));
     row_argument(&run, "BLOCK", TILE_CONSTEXPR_INT("BLOCK", block));
-    row_argument(&run, "WEIGHT_FIRST", TILE_CONSTEXPR_BOOL("WEIGHT_FIRST", block <= 8192));
+    row_argument(&run, "WEIGHT_FIRST",
+                 TILE_CONSTEXPR_BOOL("WEIGHT_FIRST", run.type == FP32 && block <= 8192));
     run.launch.num_warps = warps_for(block, 16);
     row_launch(&run, argc, argv);
     return row_finish(&run, argc, argv, worst_error(&run));

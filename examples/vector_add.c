@@ -42,9 +42,9 @@ int main(int argc, char **argv) {
     check(tile_module_load_file(dev, kernel_file("vector_add.tile"), &mod, &err), &err);
     check(tile_module_get_kernel(mod, name, &add, &err), &err);
 
-    // Two vectors of 16 bytes a thread.
+    // One vector of 16 bytes a thread.
     const char *dtype = elements[type].name;
-    uint32_t block = 4096 / (uint32_t)elements[type].bytes;
+    uint32_t block = 2048 / (uint32_t)elements[type].bytes;
     tile_arg args[] = {TILE_POINTER(NULL, dtype), TILE_POINTER(NULL, dtype),
                        TILE_POINTER(NULL, dtype), TILE_I32(n), TILE_CONSTEXPR_INT("BLOCK", block)};
     tile_launch_options launch = {
