@@ -1,7 +1,7 @@
-"""What the examples ship, from PTX and `ptxas -v`: for each shape, the launch that the example picks
-(--plan, on the fake driver, which plays an sm_90) is compiled by the library and assembled. No
-configuration spills; rows of aligned length move 16 bytes at a time and nothing less; the barriers are
-those of the reductions.
+"""What the examples ship, from PTX, `ptxas -v` and, where there is cuobjdump, from SASS: for each shape,
+the launch that the example picks (--plan, on the fake driver, which plays an sm_90) is compiled by the
+library and assembled. No configuration spills; rows of aligned length move 16 bytes at a time and
+nothing less; the barriers are those of the reductions.
 
     shipped.py BUILD SOURCE FAKE_CUDA       exits with 77 where there is no ptxas
 """
@@ -19,6 +19,7 @@ SHAPES = [64, 256, 781, 1000, 1024, 4096, 4160, 8192, 8256, 12345, 16384, 32768]
 LONG = [50257, 65536, 128256, 262144]
 # example: (lengths of rows, tiles of a row that are loaded, narrow loads beside them, tiles stored, barriers)
 TABLE = {
+    "vector_add": ([1, 1024, 781], 2, 0, 1, 0),
     "rmsnorm": (SHAPES[:-1], 2, 0, 1, 2),
     "layernorm": (SHAPES[:-1], 3, 0, 1, 4),
     "cross_entropy": (SHAPES + LONG, 1, 2, 0, 4),
@@ -36,8 +37,8 @@ class Pointer:
 
 
 def ptx_of(tile, source, example, plan, dtype, cols):
-    values = {n: Pointer(dtype) for n in ("x", "y", "w", "b")}
-    values.update(loss=Pointer("fp32"), target=Pointer("i64"), n_rows=4096, eps=1e-5, **{n: cols for n in ("x_stride", "y_stride", "n_cols")})
+    values = {n: Pointer(dtype) for n in ("x", "y", "z", "w", "b")}
+    values.update(n=4096 * cols, loss=Pointer("fp32"), target=Pointer("i64"), n_rows=4096, eps=1e-5, **{n: cols for n in ("x_stride", "y_stride", "n_cols")})
     args = tile.args(*[values[n] for n in plan["args"].split()], **plan["constexprs"])
     o, text = tile.options(plan), C.c_char_p()
     k = tile.kernel(os.path.join(source, "examples", example + ".tile"), plan["kernel"])
@@ -45,13 +46,14 @@ def ptx_of(tile, source, example, plan, dtype, cols):
     return text.value.decode()
 
 
-def complaints(example, plan, dtype, cols, ptx, usage):
+def complaints(example, plan, dtype, cols, ptx, usage, sass):
     """What is not as it must be."""
     _, rows_loaded, narrow, rows_stored, barriers = TABLE[example]
+    is_wide = cols * BYTES[dtype] % 16 == 0 and cols * BYTES[dtype] >= 512 or example == "vector_add"  # each lane has 16 bytes
     spills = [int(n) for n in re.findall(r"(\d+) bytes (?:spill|stack)", usage)]
     if not spills or any(spills):
         yield f"spills: {usage.strip()}"
-    if cols * BYTES[dtype] % 16 == 0 and cols * BYTES[dtype] >= 512:  # 16 bytes for each lane of a warp
+    if is_wide:
         for what, tiles, more in (("ld", rows_loaded, narrow), ("st", rows_stored, example == "cross_entropy")):
             found = re.findall(rf"\b{what}\.global(?:\.[a-z0-9_:]+)*?\.((?:v[248]\.)?[a-z]+(?:8|16|32|64|128))\s", ptx)
             slim = [f for f in found if f not in ("v4.b32", "v4.f32", "v4.u32", "v2.b64", "v2.u64", "v2.f64")]
@@ -59,6 +61,12 @@ def complaints(example, plan, dtype, cols, ptx, usage):
                 yield f"no {what} of 16 bytes: {found}"
             if len(slim) > more:
                 yield f"{what} of less than 16 bytes: {slim}"
+            found = re.findall(rf"\b{what.upper()}G\.E[.A-Z0-9]*", sass)
+            slim = [f for f in found if not f.endswith(".128") and ".128." not in f]
+            if len(slim) > more:
+                yield f"in SASS: {slim}"
+    if re.search(r"\b(?:LDL|STL)\b", sass):
+        yield "local memory in SASS"
     count = len(re.findall(r"\b(?:bar|barrier)(?:\.cta)?\.sync", ptx))
     if count > (barriers if plan["num_warps"] > 1 else 0):
         yield f"{count} barriers"
@@ -78,20 +86,22 @@ def main():
             return subprocess.run([sys.executable, *sys.argv], env=env).returncode
     sys.path.insert(0, os.path.join(source, "bench"))
     from tile_ctypes import Tile, example_plan
+    text, cubin, cuobjdump = folder + "/k.ptx", folder + "/k.cubin", shutil.which("cuobjdump")
     tile, checked, failed = Tile(os.path.join(build, "lib/libtile.so")), 0, 0
     for example, (lengths, *_) in TABLE.items():
         for dtype in BYTES:
             for cols in lengths:
                 plan = example_plan(build, example, 4096, cols, dtype, "cuda:0")
                 ptx = ptx_of(tile, source, example, plan, dtype, cols)
-                with open(os.path.join(folder, "k.ptx"), "w") as f:
+                with open(text, "w") as f:
                     f.write(ptx)
-                done = subprocess.run([ptxas, "-v", "-arch=sm_90", os.path.join(folder, "k.ptx"), "-o", "/dev/null"], capture_output=True, text=True)
-                found = [done.stderr] if done.returncode else list(complaints(example, plan, dtype, cols, ptx, done.stderr))
+                done = subprocess.run([ptxas, "-v", "-arch=sm_90", text, "-o", cubin], capture_output=True, text=True)
+                sass = subprocess.run([cuobjdump, "-sass", cubin], capture_output=True, text=True).stdout if cuobjdump else ""
+                found = [done.stderr] if done.returncode else list(complaints(example, plan, dtype, cols, ptx, done.stderr, sass))
                 checked, failed = checked + 1, failed + bool(found)
                 for what in found:
                     print(f"FAILED {example} {dtype} {cols}: {what}\n    {json.dumps(plan)}")
-    print(f"{checked} configurations, {failed} not as they must be")
+    print(f"{checked} configurations{', SASS too' if cuobjdump else ''}, {failed} not as they must be")
     return failed != 0
 
 
