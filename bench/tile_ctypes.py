@@ -26,7 +26,7 @@ class Options(C.Structure):
 class Info(C.Structure):
     _fields_ = [("registers", C.c_uint32), ("spill_bytes", C.c_uint32), ("shared_bytes", C.c_uint32),
                 ("threads", C.c_uint32), ("max_blocks_per_sm", C.c_uint32), ("num_sms", C.c_uint32),
-                ("compile_ms", C.c_double)]
+                ("compile_ms", C.c_double), ("max_programs", C.c_uint32)]
 
 
 class Error(C.Structure):

@@ -131,10 +131,11 @@ static bool check_name(diag *d, const ir_func *f) {
 
 /// What a kernel asks of the architecture.
 static bool check_kernel(diag *d, const cg_arch *arch, const ir_func *f, uint32_t shared_bytes) {
-    if (f->num_ctas > 1) {
+    if (f->num_ctas > 1 && !arch->has_clusters) {
         diag_error(d, f->range,
-                   "num_ctas = %u is not supported yet: clusters of blocks are to come",
-                   f->num_ctas);
+                   "num_ctas = %u needs clusters of blocks, which %s does not have: sm_90 is the "
+                   "first one that does",
+                   f->num_ctas, arch->name);
         return false;
     }
     if (shared_bytes > arch->shared_bytes) {
@@ -207,10 +208,14 @@ static void describe_param(strbuf *s, const ir_func *f, uint32_t i) {
 }
 
 static void describe_kernel(strbuf *s, const ir_func *f, const cg_kernel *k) {
+    char per_program[64] = "";
+    if (k->num_ctas > 1)
+        snprintf(per_program, sizeof(per_program), " * %u, in clusters of %u", k->num_ctas,
+                 k->num_ctas);
     strbuf_printf(s,
-                  "// .entry %" SV_FMT ": block (%u, 1, 1), grid (programs, ...), "
+                  "// .entry %" SV_FMT ": block (%u, 1, 1), grid (programs%s, ...), "
                   "%u bytes of dynamic shared memory\n",
-                  SV_ARG(f->name), 32 * k->num_warps, k->shared_bytes);
+                  SV_ARG(f->name), 32 * k->num_warps, per_program, k->shared_bytes);
     for (uint32_t i = 0; i < f->num_params; i++)
         describe_param(s, f, i);
 }

@@ -132,9 +132,16 @@ LLVMBasicBlockRef emit_new_block(emitter *e, const char *name) {
     return LLVMAppendBasicBlockInContext(e->llvm, e->fn, name);
 }
 
-void emit_barrier(emitter *e) {
+void emit_cta_barrier(emitter *e) {
     if (++e->barriers != e->options->test_drop_barrier)
         e->tgt->barrier(e);
+}
+
+void emit_barrier(emitter *e) {
+    if (e->func->num_ctas == 1)
+        emit_cta_barrier(e);
+    else if (++e->barriers != e->options->test_drop_barrier)
+        e->tgt->cluster_barrier(e);
 }
 
 // ---------------------------------------------------------------------------- layouts at run time
@@ -468,8 +475,19 @@ static void emit_op(emitter *e, const ir_op *op) {
     e->at = op->range;
     e->op = op;
     set_debug_location(e, op->range);
-    if (smem_barrier_before(e->smem, op))
+    if (e->starting && smem_needs_started(e->smem, op)) {
+        e->starting = false;
+        e->tgt->cluster_started(e);
+    }
+    switch (smem_barrier_before(e->smem, op)) {
+    case SMEM_NO_BARRIER:
+        break;
+    case SMEM_CTA_BARRIER:
+        emit_cta_barrier(e);
+        break;
+    case SMEM_PROGRAM_BARRIER:
         emit_barrier(e);
+    }
     if (emitters[op->opcode])
         emitters[op->opcode](e, op);
     else if (ir_has_trait(op, ELEMENTWISE))
@@ -528,7 +546,7 @@ static void check_value(size_check *c, const ir_value *v, src_range range) {
                    "%s takes %u registers in each of %u threads, more than %d: use a smaller tile "
                    "or more warps",
                    ir_type_string(e->arena, v->type), layout_reg_count(v->layout),
-                   32 * e->func->num_warps, MAX_REGS_PER_TILE);
+                   32 * e->func->num_warps * e->func->num_ctas, MAX_REGS_PER_TILE);
         c->ok = false;
     }
 }
@@ -592,12 +610,19 @@ bool emit_function(emitter *e) {
     e->smem = smem_plan_create(f, e->axis, e->arena);
     e->regs = ARENA_ARRAY(e->arena, LLVMValueRef *, f->num_values);
     e->barriers = 0;
+    e->starting = false;
     LLVMValueRef *params = emit_new_regs(e, f->num_params);
     e->tgt->begin_function(e, params);
     for (uint32_t i = 0; i < f->num_params; i++)
         emit_set_regs(e, f->body->args[i], &params[i]);
+    for (const ir_op *op = f->body->first; op && !e->starting; op = op->next)
+        e->starting = smem_needs_started(e->smem, op);
+    if (e->starting)
+        e->tgt->cluster_start(e);
     emit_check_params(e);
     emit_block(e, f->body);
+    if (smem_barrier_at_end(e->smem))
+        emit_barrier(e);
     e->tgt->end_function(e);
     return diag_error_count(e->diag) == errors;
 }

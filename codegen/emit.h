@@ -27,6 +27,7 @@ struct emitter {
     LLVMMetadataRef debug_scope; ///< NULL without line info
     src_range at;                ///< of the op being emitted
     const ir_op *op;             ///< being emitted, for reports
+    bool starting;               ///< no op has needed all CTAs to have started so far
     unsigned barriers;           ///< emitted so far, for cg_options.test_drop_barrier
     void *target_state;          ///< of the target, per module
 };
@@ -62,8 +63,10 @@ LLVMValueRef emit_elementwise(emitter *e, const ir_op *op, LLVMValueRef const *o
 void emit_combine(emitter *e, const ir_block *region, LLVMValueRef const *args, LLVMValueRef *out);
 /// Adds a basic block to the function; the builder stays where it is.
 LLVMBasicBlockRef emit_new_block(emitter *e, const char *name);
-/// A barrier of the whole program, unless the tests dropped this one.
+/// A barrier of the whole program, or only of the threads of each CTA, unless the tests dropped this
+/// one. The same thing where a program is one CTA.
 void emit_barrier(emitter *e);
+void emit_cta_barrier(emitter *e);
 
 // Small builders. `like` says scalar or lanes.
 LLVMTypeRef emit_type_like(emitter *e, LLVMTypeRef scalar, LLVMValueRef like);
@@ -118,8 +121,8 @@ void emit_atomic_cas(emitter *e, const ir_op *op);
 void emit_reduce(emitter *e, const ir_op *op);
 void emit_convert_layout(emitter *e, const ir_op *op);
 void emit_flip(emitter *e, const ir_op *op);
-/// Gives the value held by the representative to all its copies: lanes by shuffle, warps through
-/// shared memory at smem_offset(op). `l` NULL: one scalar held by warp 0.
+/// Gives the value held by the representative to all its copies: lanes by shuffle, warps and CTAs
+/// through shared memory at smem_offset(op). `l` NULL: one scalar held by warp 0 of CTA 0.
 void emit_broadcast_to_copies(emitter *e, const ir_op *op, const layout *l, LLVMValueRef *regs,
                               unsigned n, dtype elem);
 
@@ -130,9 +133,20 @@ uint32_t emit_reduce_scratch_bytes(const ir_op *op);
 uint32_t emit_convert_scratch_bytes(const ir_op *op);
 uint32_t emit_flip_scratch_bytes(const ir_op *op);
 uint32_t emit_atomic_scratch_bytes(const ir_op *op);
+/// Whether the op writes partial results into the scratch of other CTAs before its barrier, or reads
+/// there after it.
+bool emit_reduce_crosses(const ir_op *op);
+bool emit_convert_crosses(const ir_op *op);
+bool emit_flip_crosses(const ir_op *op);
+bool emit_atomic_crosses(const ir_op *op);
 smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a);
 uint32_t smem_total_bytes(const smem_plan *p);
 uint32_t smem_offset(const smem_plan *p, const ir_op *op);
-bool smem_barrier_before(const smem_plan *p, const ir_op *op);
+typedef enum smem_barrier { SMEM_NO_BARRIER, SMEM_CTA_BARRIER, SMEM_PROGRAM_BARRIER } smem_barrier;
+smem_barrier smem_barrier_before(const smem_plan *p, const ir_op *op);
+/// Whether a CTA must wait for the others before it exits: they may still read its memory.
+bool smem_barrier_at_end(const smem_plan *p);
+/// Whether some op at or under `op` needs all CTAs of the program to have started.
+bool smem_needs_started(const smem_plan *p, const ir_op *op);
 
 #endif

@@ -4,8 +4,12 @@
 //   lane bits       by butterfly shuffles: lane ^ 1, lane ^ 2 ...
 //   warp bits       one copy of every partial result goes to shared memory, a barrier, and every
 //                   thread reads all partials of its results and folds them
-//   cta bits        refused for now; the partials of a cluster would follow the warps' way
+//   cta bits        the same, but the copy goes to the shared memory of every CTA that wants it
 // Bits that do not move along the axis stay. Bits that only make copies are not folded.
+//
+// Where all lanes of a warp want the same results (a row longer than a warp), the partials of the
+// warps of all CTAs take one trip, and the lanes share the work of folding them. Else a CTA folds
+// its warps first.
 //
 // The invariant (RULES 2): all threads that end up with an element computed it from the same
 // values in the same order, (lower place, higher place) at each step, so it has the same bits
@@ -22,8 +26,9 @@ typedef struct reduction {
     uint32_t axis_mask; ///< index bits of the axis
     layout all;         ///< of the tiles, see plain_copies
     layout result;      ///< of the results
-    uint32_t reg_bits;  ///< register, lane and warp bits of `all` that move along the axis
-    uint32_t lane_bits, warp_bits;
+    uint32_t reg_bits;  ///< place bits of `all` that move along the axis
+    uint32_t lane_bits, warp_bits, cta_bits;
+    bool lanes_agree;       ///< all lanes of a warp want the same results
     uint32_t convert_bytes; ///< scratch to bring the operands to `all`, for the largest of them
     uint32_t partial_at;    ///< scratch offset of the first tile's partials
 } reduction;
@@ -40,6 +45,10 @@ static layout plain_copies(const layout *l, uint32_t axis_mask) {
     for (unsigned i = 0; i < out.warp_bits; i++) {
         if ((copies.warp_mask >> i & 1) && (layout_warp(&out)[i] & axis_mask))
             layout_warp(&out)[i] = 0;
+    }
+    for (unsigned i = 0; i < out.cta_bits; i++) {
+        if ((copies.cta_mask >> i & 1) && (layout_cta(&out)[i] & axis_mask))
+            layout_cta(&out)[i] = 0;
     }
     return out;
 }
@@ -60,6 +69,8 @@ static reduction describe(const ir_op *op) {
     r.reg_bits = bits_along(layout_reg(&r.all), r.all.reg_bits, r.axis_mask);
     r.lane_bits = bits_along(layout_lane(&r.all), LAYOUT_LANE_BITS, r.axis_mask);
     r.warp_bits = bits_along(layout_warp(&r.all), r.all.warp_bits, r.axis_mask);
+    r.cta_bits = bits_along(layout_cta(&r.all), r.all.cta_bits, r.axis_mask);
+    r.lanes_agree = !bits_along(layout_lane(&r.result), LAYOUT_LANE_BITS, UINT32_MAX);
     for (uint32_t i = 0; i < op->num_operands; i++) {
         uint32_t bytes = exchange_convert_bytes(x->layout, &r.all, op->operands[i]->type.elem);
         r.convert_bytes = bytes > r.convert_bytes ? bytes : r.convert_bytes;
@@ -84,19 +95,57 @@ static dtype moving_dtype(const ir_op *op, uint32_t i) {
     return is_sum && elem == DT_FP32 ? DT_FP64 : elem;
 }
 
-/// Bytes of the partials of one tile: for each element of the result, one from each warp.
-static uint32_t partial_bytes(const reduction *r, dtype elem) {
-    uint32_t n = 1u << (r->result.index_bits + (unsigned)__builtin_popcount(r->warp_bits));
+/// Partials that travel at once: which warp and CTA bits tell them apart.
+typedef struct stage {
+    uint32_t warp_bits, cta_bits;
+    bool by_lanes; ///< each lane reads some of the partials
+} stage;
+
+/// log2 of how many partials there are for each element of the result.
+static unsigned partial_log2(const stage *s) {
+    return (unsigned)(__builtin_popcount(s->warp_bits) + __builtin_popcount(s->cta_bits));
+}
+
+/// The trips of a reduction, at most two; returns how many.
+static unsigned plan_stages(const reduction *r, stage out[2]) {
+    enum { FEW_LOG2 = 3 }; // every thread reads so many by itself
+    unsigned n = 0;
+    if (r->lanes_agree && r->cta_bits) {
+        out[n] = (stage){r->warp_bits, r->cta_bits, false};
+        out[n].by_lanes = partial_log2(&out[n]) > FEW_LOG2;
+        return n + 1;
+    }
+    if (r->warp_bits)
+        out[n++] = (stage){.warp_bits = r->warp_bits};
+    if (r->cta_bits)
+        out[n++] = (stage){.cta_bits = r->cta_bits};
+    return n;
+}
+
+/// Bytes of the partials of one tile.
+static uint32_t partial_bytes(const reduction *r, const stage *s, dtype elem) {
+    uint32_t n = 1u << (r->result.index_bits + partial_log2(s));
     return (n * dtype_bytes(elem) + SCRATCH_ALIGN - 1) & ~(SCRATCH_ALIGN - 1u);
+}
+
+/// Bytes of the partials of all tiles.
+static uint32_t stage_bytes(const ir_op *op, const reduction *r, const stage *s) {
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < op->num_operands; i++)
+        bytes += partial_bytes(r, s, moving_dtype(op, i));
+    return bytes;
 }
 
 uint32_t emit_reduce_scratch_bytes(const ir_op *op) {
     reduction r = describe(op);
+    stage stages[2];
     uint32_t bytes = r.partial_at;
-    for (uint32_t i = 0; r.warp_bits && i < op->num_operands; i++)
-        bytes += partial_bytes(&r, moving_dtype(op, i));
+    for (unsigned i = 0, n = plan_stages(&r, stages); i < n; i++)
+        bytes += stage_bytes(op, &r, &stages[i]);
     return bytes;
 }
+
+bool emit_reduce_crosses(const ir_op *op) { return describe(op).cta_bits != 0; }
 
 // ---------------------------------------------------------------------------- folding
 
@@ -184,81 +233,128 @@ static void fold_lane_bit(emitter *e, const ir_op *op, const tiles *t, unsigned 
     }
 }
 
-// ---------------------------------------------------------------------------- across warps
+// ---------------------------------------------------------------------------- across warps, CTAs
 
-/// The partials of one element lie side by side, in the order of the warps: byte offset of a
-/// thread's own partial of register 0 (`own`), or of its first partial.
-static LLVMValueRef partial_offset(emitter *e, const reduction *r, unsigned bytes, bool own,
-                                   uint32_t *run_time_bits) {
-    unsigned k = (unsigned)__builtin_popcount(r->warp_bits), nth = 0;
+/// A linear image of the thread, for the places of partials.
+typedef struct partial_place {
+    LLVMValueRef base;
+    uint32_t run_time_bits;
+} partial_place;
+
+/// The partials of one element lie side by side, in the order of the warps, then of the CTAs: byte
+/// offset of a thread's own partial of register 0 (`own`), or of its first partial.
+static partial_place place_partials(emitter *e, const reduction *r, const stage *s, unsigned bytes,
+                                    bool own) {
+    unsigned k = partial_log2(s), nth = 0;
     const layout *l = &r->result;
-    uint32_t bases[LAYOUT_LANE_BITS + LAYOUT_MAX_WARP_BITS];
-    *run_time_bits = 0;
-    for (unsigned i = 0; i < (unsigned)LAYOUT_LANE_BITS + l->warp_bits; i++) {
+    uint32_t bases[LAYOUT_MAX_BITS], bits = 0, moving = s->warp_bits | s->cta_bits << l->warp_bits;
+    for (unsigned i = 0; i < layout_place_bits(l) - l->reg_bits; i++) {
         bases[i] = (l->basis[l->reg_bits + i] << k) * bytes;
-        if (own && i >= LAYOUT_LANE_BITS && (r->warp_bits >> (i - LAYOUT_LANE_BITS) & 1))
+        if (own && i >= LAYOUT_LANE_BITS && (moving >> (i - LAYOUT_LANE_BITS) & 1))
             bases[i] = bytes << nth++; // its basis in the result is zero
-        *run_time_bits |= bases[i];
+        bits |= bases[i];
     }
-    return exchange_thread_bits(e, bases, bases + LAYOUT_LANE_BITS, l->warp_bits);
+    return (partial_place){
+        exchange_thread_bits(e, bases, bases + LAYOUT_LANE_BITS, l->warp_bits, l->cta_bits), bits};
 }
 
-/// Lane i1: this thread is the one of its warp's copies that writes; NULL if every one is.
-static LLVMValueRef writes_partial(emitter *e, const reduction *r) {
+/// Lane i1: this thread is the one of its CTA's copies that writes; NULL if every one is.
+static LLVMValueRef writes_partial(emitter *e, const reduction *r, const stage *s) {
     // Warps that hold different partials are copies of each other as far as the result is
-    // concerned, so ask as if each of them held an element of its own.
+    // concerned, so ask as if each of them held an element of its own. Every CTA writes.
     layout l = r->result;
+    l.cta_bits = 0;
     for (unsigned i = 0; i < l.warp_bits; i++) {
-        if (r->warp_bits >> i & 1)
+        if (s->warp_bits >> i & 1)
             layout_warp(&l)[i] = 1u << l.index_bits++;
     }
     return emit_is_representative(e, &l);
 }
 
-/// Reads the 2^k partials of register reg of tile i into lanes of `out`, one register each.
-static void read_partials(emitter *e, const reduction *r, LLVMValueRef base, uint32_t bits,
-                          uint32_t scratch, uint32_t reg, dtype elem, LLVMValueRef *out) {
-    unsigned count = 1u << __builtin_popcount(r->warp_bits), bytes = dtype_bytes(elem);
-    unsigned vec = count * bytes > 16 ? 16 / bytes : count;
-    uint32_t part = layout_apply(&r->result, (layout_place){.reg = reg}) * count * bytes;
+/// Stores a partial in the memory of every CTA that wants it: those that differ from this one in
+/// some of the stage's bits.
+static void store_partial(emitter *e, const stage *s, LLVMValueRef at, LLVMValueRef v,
+                          LLVMValueRef writes) {
+    uint32_t other = s->cta_bits;
+    e->tgt->smem_store(e, NULL, at, &v, 1, writes);
+    for (; other; other = (other - 1) & s->cta_bits) {
+        LLVMValueRef rank = e->tgt->splat(e, e->tgt->cta_rank(e));
+        rank = LLVMBuildXor(e->b, rank, emit_lane_const_i32(e, other), "");
+        e->tgt->smem_store(e, rank, at, &v, 1, writes);
+    }
+}
+
+static void write_partials(emitter *e, const ir_op *op, const reduction *r, const stage *s,
+                           const tiles *t, uint32_t scratch) {
+    LLVMValueRef writes = writes_partial(e, r, s);
+    for (uint32_t i = 0; i < t->n; i++) {
+        dtype elem = moving_dtype(op, i);
+        uint32_t size = dtype_bytes(elem) << partial_log2(s);
+        partial_place own = place_partials(e, r, s, dtype_bytes(elem), true);
+        for (uint32_t reg = 0; reg < layout_reg_count(&r->result); reg++) {
+            uint32_t part = layout_apply(&r->result, (layout_place){.reg = reg}) * size;
+            LLVMValueRef v = exchange_pack(e, t->tile[i][reg], elem);
+            LLVMValueRef at = exchange_offset(e, own.base, own.run_time_bits, part, scratch);
+            store_partial(e, s, at, v, writes);
+        }
+        scratch += partial_bytes(r, s, elem);
+    }
+}
+
+/// Reads `count` partials from an offset on into lanes of `out`, one register each.
+static void read_partials(emitter *e, LLVMValueRef at, unsigned count, dtype elem,
+                          LLVMValueRef *out) {
+    unsigned bytes = dtype_bytes(elem), vec = count * bytes > 16 ? 16 / bytes : count;
     for (unsigned p = 0; p < count; p += vec) {
-        LLVMValueRef at = exchange_offset(e, base, bits, part, scratch + p * bytes);
-        e->tgt->smem_load(e, at, exchange_type(e, elem), vec, out + p);
+        LLVMValueRef here = exchange_offset(e, at, 0, 0, p * bytes);
+        e->tgt->smem_load(e, NULL, here, exchange_type(e, elem), vec, out + p);
     }
     for (unsigned p = 0; p < count; p++)
         out[p] = exchange_unpack(e, out[p], elem);
 }
 
-static void fold_warps(emitter *e, const ir_op *op, const reduction *r, const tiles *t,
-                       uint32_t scratch) {
-    unsigned regs = layout_reg_count(&r->result), k = (unsigned)__builtin_popcount(r->warp_bits);
-    LLVMValueRef writes = writes_partial(e, r);
-    uint32_t bits, tile_at = scratch;
-    for (uint32_t i = 0; i < t->n; i++) {
-        dtype elem = moving_dtype(op, i);
-        uint32_t size = dtype_bytes(elem) << k;
-        LLVMValueRef base = partial_offset(e, r, dtype_bytes(elem), true, &bits);
-        for (uint32_t reg = 0; reg < regs; reg++) {
-            uint32_t part = layout_apply(&r->result, (layout_place){.reg = reg}) * size;
-            LLVMValueRef v = exchange_pack(e, t->tile[i][reg], elem);
-            e->tgt->smem_store(e, exchange_offset(e, base, bits, part, tile_at), &v, 1, writes);
-        }
-        tile_at += partial_bytes(r, elem);
-    }
-    emit_barrier(e);
-    tiles partials = new_tiles(e, t->n, 1u << k);
+/// Reads and folds the partials of every register. With lanes that share the work, what is left is
+/// one partial of each lane that differs in its `fold` bits.
+static void fold_partials(emitter *e, const ir_op *op, const reduction *r, const stage *s,
+                          const tiles *t, uint32_t scratch) {
+    unsigned k = partial_log2(s), fold = !s->by_lanes           ? 0
+                                         : k < LAYOUT_LANE_BITS ? k
+                                                                : LAYOUT_LANE_BITS;
+    unsigned regs = layout_reg_count(&r->result), each = k - fold;
+    tiles partials = new_tiles(e, t->n, 1u << each);
     for (uint32_t reg = 0; reg < regs; reg++) {
-        tile_at = scratch;
+        uint32_t tile_at = scratch;
         for (uint32_t i = 0; i < t->n; i++) {
             dtype elem = moving_dtype(op, i);
-            LLVMValueRef base = partial_offset(e, r, dtype_bytes(elem), false, &bits);
-            read_partials(e, r, base, bits, tile_at, reg, elem, partials.tile[i]);
-            tile_at += partial_bytes(r, elem);
+            unsigned bytes = dtype_bytes(elem);
+            partial_place first = place_partials(e, r, s, bytes, false);
+            uint32_t part = layout_apply(&r->result, (layout_place){.reg = reg}) * (bytes << k);
+            LLVMValueRef at = exchange_offset(e, first.base, first.run_time_bits, part, tile_at);
+            if (fold) {
+                uint32_t lane[LAYOUT_LANE_BITS] = {0};
+                for (unsigned b = 0; b < fold; b++)
+                    lane[b] = bytes << (each + b);
+                at = LLVMBuildAdd(e->b, at, exchange_thread_bits(e, lane, lane, 0, 0), "");
+            }
+            read_partials(e, at, 1u << each, elem, partials.tile[i]);
+            tile_at += partial_bytes(r, s, elem);
         }
-        fold_registers(e, op, &partials, k, (1u << k) - 1);
+        fold_registers(e, op, &partials, each, (1u << each) - 1);
         for (uint32_t i = 0; i < t->n; i++)
             t->tile[i][reg] = partials.tile[i][0];
     }
+    for (unsigned bit = 0; bit < fold; bit++)
+        fold_lane_bit(e, op, t, regs, bit);
+}
+
+static void fold_stage(emitter *e, const ir_op *op, const reduction *r, const stage *s,
+                       const tiles *t, uint32_t scratch) {
+    write_partials(e, op, r, s, t, scratch);
+    if (s->cta_bits)
+        emit_barrier(e);
+    else
+        emit_cta_barrier(e);
+    fold_partials(e, op, r, s, t, scratch);
 }
 
 // ---------------------------------------------------------------------------- the op
@@ -267,10 +363,6 @@ static void fold_warps(emitter *e, const ir_op *op, const reduction *r, const ti
 static bool check_supported(emitter *e, const ir_op *op) {
     const ir_value *x = op->operands[0];
     unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);
-    if (x->layout->cta_bits) {
-        emit_refuse(e, op, "does not support num_ctas > 1 yet");
-        return false;
-    }
     if (!layout_axis_is_separable(x->layout, x->type.shape, x->type.rank, axis)) {
         emit_refuse(e, op,
                     "needs a layout in which no thread bit moves along the axis and across it");
@@ -296,7 +388,7 @@ static tiles bring_operands(emitter *e, const ir_op *op, const reduction *r, uin
     for (uint32_t i = 0; i < t.n; i++) {
         const ir_value *x = op->operands[i];
         if (i > 0 && exchange_convert_bytes(given, &r->all, x->type.elem))
-            emit_barrier(e); // they take turns in the same scratch
+            emit_cta_barrier(e); // they take turns in the same scratch
         LLVMValueRef *now =
             exchange_convert(e, given, &r->all, emit_regs(e, x), x->type.elem, scratch);
         memcpy(t.tile[i], now, regs * sizeof(now[0]));
@@ -332,15 +424,19 @@ void emit_reduce(emitter *e, const ir_op *op) {
     tiles t = bring_operands(e, op, &r, scratch);
     fold_registers(e, op, &t, r.all.reg_bits, r.reg_bits);
     unsigned regs = layout_reg_count(&r.result);
-    bool moves = r.lane_bits || r.warp_bits;
+    bool moves = r.lane_bits || r.warp_bits || r.cta_bits;
+    stage stages[2];
     if (moves)
         cast_moving(e, op, &t, regs, false);
     for (unsigned bit = 0; bit < LAYOUT_LANE_BITS; bit++) {
         if (r.lane_bits >> bit & 1)
             fold_lane_bit(e, op, &t, regs, bit);
     }
-    if (r.warp_bits)
-        fold_warps(e, op, &r, &t, scratch + r.partial_at);
+    scratch += r.partial_at;
+    for (unsigned i = 0, n = plan_stages(&r, stages); i < n; i++) {
+        fold_stage(e, op, &r, &stages[i], &t, scratch);
+        scratch += stage_bytes(op, &r, &stages[i]);
+    }
     if (moves)
         cast_moving(e, op, &t, regs, true);
     set_results(e, op, &t);

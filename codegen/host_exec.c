@@ -1,8 +1,9 @@
 // Runs a grid. Each worker thread takes program after program and runs it to its end; within a
-// program it resumes warp after warp, in the order asked for, until all of them wait at a barrier
-// or are done. That is one round; the next begins where the barrier let them go. Nothing in a
-// program ever waits for another program's fiber, so a spin lock is held only by a program that is
-// making progress on another thread.
+// program it resumes warp after warp of a CTA, in the order asked for, until all of them wait at a
+// barrier or are done. That is one round; the next begins where the barrier let them go. The CTAs of
+// a cluster get their rounds in an order of their own, so that one may run far ahead of the others,
+// up to the barrier that they have in common. Nothing in a program ever waits for another program's
+// fiber, so a spin lock is held only by a program that is making progress on another thread.
 //
 // An error formats its message, marks the launch as failed, and leaves the fiber for good; other
 // workers notice between programs and at loop iterations.
@@ -36,14 +37,24 @@ typedef struct launch {
     host_error *error;
 } launch;
 
+/// What the warps of a CTA wait for, all of them.
+typedef enum cta_state {
+    CTA_NOT_STARTED, ///< its shared memory is not there yet
+    CTA_READY,
+    CTA_AT_CLUSTER_BARRIER,
+    CTA_DONE,
+} cta_state;
+
 /// One thread's fibers and shared memory, used again for each of its programs.
 struct host_worker {
     launch *launch;
     host_fiber_home home;
-    host_warp *warps; ///< num_warps per CTA, CTA after CTA
-    uint32_t *order;  ///< the warps in the order of this round
-    uint8_t *shared;  ///< num_ctas blocks
-    uint32_t num_warps, shared_stride;
+    host_warp *warps;   ///< those of CTA after CTA
+    uint32_t *order;    ///< the warps of a CTA in the order of this round
+    uint8_t *shared;    ///< num_ctas blocks
+    uint32_t num_warps; ///< of all CTAs
+    uint32_t shared_stride;
+    cta_state *ctas;
     uint64_t random;
 };
 
@@ -107,6 +118,19 @@ void host_barrier(host_warp *w, uint32_t site) {
     host_fiber_suspend(&w->worker->home, &w->fiber);
 }
 
+void host_cluster_barrier(host_warp *w, uint32_t site) {
+    w->state = WARP_AT_CLUSTER_BARRIER;
+    w->site = site;
+    host_fiber_suspend(&w->worker->home, &w->fiber);
+}
+
+uint8_t *host_shared_of(host_warp *w, uint32_t cta) {
+    host_worker *k = w->worker;
+    bool runs = cta < k->launch->kernel->num_ctas && k->ctas[cta] != CTA_NOT_STARTED &&
+                k->ctas[cta] != CTA_DONE;
+    return runs ? k->shared + (size_t)cta * k->shared_stride : NULL;
+}
+
 void host_poll(host_warp *w, uint32_t site) {
     if (w->poll_budget-- > 0)
         return;
@@ -139,50 +163,80 @@ static void run_warp(void *argument) {
     stop_warp(w, WARP_DONE);
 }
 
+static uint32_t warps_per_cta(const host_worker *k) { return k->launch->kernel->num_warps; }
+
 static void shuffle_order(host_worker *k) {
-    for (uint32_t i = k->num_warps; i > 1; i--) {
+    for (uint32_t i = warps_per_cta(k); i > 1; i--) {
         uint32_t j = (uint32_t)(next_random(&k->random) % i), t = k->order[i - 1];
         k->order[i - 1] = k->order[j];
         k->order[j] = t;
     }
 }
 
-/// Resumes every warp that is ready. True if all of them are now at a barrier, or all are done.
-static bool run_round(host_worker *k, bool *all_done) {
+/// Some warps wait at a barrier that others will never reach: those are done, or wait elsewhere.
+static void report_deadlock(host_worker *k, const host_warp *warps, uint32_t n) {
+    uint32_t absent = 0;
+    host_warp *waiting = NULL;
+    for (uint32_t i = 0; i < n; i++)
+        if (!waiting && warps[i].state != WARP_DONE)
+            waiting = &k->warps[&warps[i] - k->warps];
+    for (uint32_t i = 0; i < n; i++)
+        absent += warps[i].state != waiting->state;
+    char text[128];
+    snprintf(text, sizeof(text), "barrier that %u of %u warps do not reach", absent, n);
+    report(waiting, HOST_DEADLOCK, waiting->site, -1, text);
+}
+
+/// Resumes every warp of a CTA. True if all of them are now at one barrier, or all are done.
+static bool run_round(host_worker *k, uint32_t cta) {
+    uint32_t n = warps_per_cta(k), count[WARP_STOPPED + 1] = {0};
+    host_warp *warps = k->warps + (size_t)cta * n;
     if (k->launch->run->order == HOST_ORDER_RANDOM)
         shuffle_order(k);
-    uint32_t waiting = 0, done = 0;
-    for (uint32_t i = 0; i < k->num_warps; i++) {
-        host_warp *w = &k->warps[k->order[i]];
-        if (w->state == WARP_READY || w->state == WARP_AT_BARRIER)
+    if (k->ctas[cta] == CTA_NOT_STARTED)
+        memset(k->shared + (size_t)cta * k->shared_stride, SHARED_POISON, k->shared_stride);
+    k->ctas[cta] = CTA_READY;
+    for (uint32_t i = 0; i < n; i++) {
+        host_warp *w = &warps[k->order[i]];
+        if (w->state != WARP_DONE)
             host_fiber_resume(&k->home, &w->fiber);
         if (w->state == WARP_STOPPED)
             return false;
-        waiting += w->state == WARP_AT_BARRIER;
-        done += w->state == WARP_DONE;
+        count[w->state]++;
     }
-    *all_done = done == k->num_warps;
-    return waiting == 0 || done == 0;
+    if (count[WARP_DONE] == n)
+        k->ctas[cta] = CTA_DONE;
+    else if (count[WARP_AT_CLUSTER_BARRIER] == n)
+        k->ctas[cta] = CTA_AT_CLUSTER_BARRIER;
+    else if (count[WARP_AT_BARRIER] != n) {
+        report_deadlock(k, warps, n);
+        return false;
+    }
+    return true;
 }
 
-/// Some warps wait at a barrier that others, which are done, will never reach.
-static void report_deadlock(host_worker *k) {
-    uint32_t done = 0;
-    host_warp *waiting = NULL;
-    for (uint32_t i = 0; i < k->num_warps; i++) {
-        done += k->warps[i].state == WARP_DONE;
-        if (k->warps[i].state == WARP_AT_BARRIER && !waiting)
-            waiting = &k->warps[i];
+/// The CTA that goes on next, of those that can; num_ctas if all wait for each other or are done.
+static uint32_t next_cta(host_worker *k) {
+    uint32_t n = k->launch->kernel->num_ctas, found = n;
+    uint64_t able = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (k->ctas[i] != CTA_NOT_STARTED && k->ctas[i] != CTA_READY)
+            continue;
+        able++;
+        bool takes = k->launch->run->order == HOST_ORDER_FORWARD ? able == 1
+                     : k->launch->run->order == HOST_ORDER_REVERSE
+                         ? true
+                         : next_random(&k->random) % able == 0;
+        found = takes ? i : found;
     }
-    char text[128];
-    snprintf(text, sizeof(text), "barrier that %u of %u warps do not reach", done, k->num_warps);
-    report(waiting, HOST_DEADLOCK, waiting->site, -1, text);
+    return found;
 }
 
 static void begin_program(host_worker *k, uint64_t index) {
     const host_run *run = k->launch->run;
     uint64_t x = run->grid[0], y = run->grid[1];
-    memset(k->shared, SHARED_POISON, (size_t)k->shared_stride * k->launch->kernel->num_ctas);
+    for (uint32_t i = 0; i < k->launch->kernel->num_ctas; i++)
+        k->ctas[i] = CTA_NOT_STARTED;
     for (uint32_t i = 0; i < k->num_warps; i++) {
         host_warp *w = &k->warps[i];
         w->program_id[0] = (int32_t)(index % x);
@@ -194,14 +248,30 @@ static void begin_program(host_worker *k, uint64_t index) {
     }
 }
 
+/// Lets the CTAs go on that all wait at the barrier that they have in common. False if there is
+/// nothing left to do, or never will be.
+static bool pass_cluster_barrier(host_worker *k) {
+    uint32_t n = k->launch->kernel->num_ctas, waiting = 0;
+    for (uint32_t i = 0; i < n; i++)
+        waiting += k->ctas[i] == CTA_AT_CLUSTER_BARRIER;
+    if (waiting == 0)
+        return false;
+    if (waiting < n) {
+        report_deadlock(k, k->warps, k->num_warps);
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        k->ctas[i] = CTA_READY;
+    return true;
+}
+
 static void run_program(host_worker *k, uint64_t index) {
     begin_program(k, index);
-    for (bool all_done = false; !all_done;)
-        if (!run_round(k, &all_done)) {
-            if (!has_failed(k->launch))
-                report_deadlock(k);
-            return;
-        }
+    do {
+        for (uint32_t cta; (cta = next_cta(k)) < k->launch->kernel->num_ctas;)
+            if (!run_round(k, cta))
+                return;
+    } while (pass_cluster_barrier(k));
 }
 
 // Programs have no order on a GPU, so the seeded orders apply to them as well. A large prime
@@ -228,6 +298,7 @@ static void destroy_worker(host_worker *k) {
     for (uint32_t i = 0; k->warps && i < k->num_warps; i++)
         host_fiber_destroy(&k->warps[i].fiber);
     free(k->warps);
+    free(k->ctas);
     free(k->order);
     free(k->shared);
 }
@@ -242,9 +313,12 @@ static bool create_worker(host_worker *k, launch *l) {
         .random = run->seed,
     };
     k->warps = calloc(k->num_warps, sizeof(*k->warps));
-    k->order = calloc(k->num_warps, sizeof(*k->order));
+    k->ctas = calloc(kernel->num_ctas, sizeof(*k->ctas));
+    k->order = calloc(kernel->num_warps, sizeof(*k->order));
     k->shared = aligned_alloc(SHARED_ALIGN, (size_t)k->shared_stride * kernel->num_ctas);
-    bool ok = k->warps && k->order && k->shared;
+    bool ok = k->warps && k->ctas && k->order && k->shared;
+    for (uint32_t i = 0; ok && i < kernel->num_warps; i++)
+        k->order[i] = run->order == HOST_ORDER_REVERSE ? kernel->num_warps - 1 - i : i;
     for (uint32_t i = 0; ok && i < k->num_warps; i++) {
         host_warp *w = &k->warps[i];
         uint32_t cta = i / kernel->num_warps;
@@ -263,7 +337,6 @@ static bool create_worker(host_worker *k, launch *l) {
         };
         for (unsigned lane = 0; lane < HOST_LANES; lane++)
             w->lane_ids[lane] = (int32_t)lane;
-        k->order[i] = run->order == HOST_ORDER_REVERSE ? k->num_warps - 1 - i : i;
         ok = host_fiber_create(&w->fiber, kernel->stack_bytes);
     }
     return ok;

@@ -59,12 +59,6 @@ static bool succeeded(host_job *j, LLVMErrorRef error) {
 
 static bool check_function(host_job *j, const ir_func *f) {
     diag *d = j->module->diag;
-    if (f->num_ctas > 1) {
-        diag_error(d, f->range,
-                   "num_ctas = %u is not supported yet: clusters of blocks are to come",
-                   f->num_ctas);
-        return false;
-    }
     if (LLVMGetNamedFunction(j->llvm.module, host_entry_symbol(j->module->arena, f->name).data)) {
         diag_error(d, f->range, "two entries are called '%" SV_FMT "'", SV_ARG(f->name));
         return false;

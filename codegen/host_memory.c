@@ -381,30 +381,35 @@ uint64_t host_atomic_scalar(host_warp *w, uint32_t site, uint64_t pointer, uint6
 // ---------------------------------------------------------------------------- shared memory
 
 // A mistake here is the compiler's, so the check is against the block's whole size only.
-static void check_shared(host_warp *w, uint32_t offset, uint32_t bytes) {
+static uint8_t *check_shared(host_warp *w, const uint32_t *ctas, unsigned lane, uint32_t offset,
+                             uint32_t bytes) {
     if (offset > w->shared_bytes || w->shared_bytes - offset < bytes)
         host_fail(w, HOST_OUT_OF_BOUNDS, HOST_NO_SITE, -1,
                   "access of %u bytes at offset %u of %u bytes of shared memory (a compiler error)",
                   bytes, offset, w->shared_bytes);
+    uint8_t *memory = ctas ? host_shared_of(w, ctas[lane]) : w->shared;
+    if (!memory)
+        host_fail(w, HOST_OUT_OF_BOUNDS, HOST_NO_SITE, -1,
+                  "access to the shared memory of CTA %u, which is not running (a compiler error)",
+                  ctas[lane]);
+    return memory + offset;
 }
 
-void host_shared_load(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_t *offsets,
-                      void *values) {
+void host_shared_load(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_t *ctas,
+                      const uint32_t *offsets, void *values) {
     for (unsigned lane = 0; lane < HOST_LANES; lane++) {
-        check_shared(w, offsets[lane], bytes * vec);
-        const uint8_t *from = w->shared + offsets[lane];
+        const uint8_t *from = check_shared(w, ctas, lane, offsets[lane], bytes * vec);
         for (unsigned k = 0; k < vec; k++)
             memcpy((char *)values + (k * HOST_LANES + lane) * bytes, from + k * bytes, bytes);
     }
 }
 
-void host_shared_store(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_t *offsets,
-                       const void *values, uint32_t mask) {
+void host_shared_store(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_t *ctas,
+                       const uint32_t *offsets, const void *values, uint32_t mask) {
     for (unsigned lane = 0; lane < HOST_LANES; lane++) {
         if (!(mask >> lane & 1))
             continue;
-        check_shared(w, offsets[lane], bytes * vec);
-        uint8_t *to = w->shared + offsets[lane];
+        uint8_t *to = check_shared(w, ctas, lane, offsets[lane], bytes * vec);
         for (unsigned k = 0; k < vec; k++)
             memcpy(to + k * bytes, (const char *)values + (k * HOST_LANES + lane) * bytes, bytes);
     }

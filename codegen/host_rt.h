@@ -85,7 +85,8 @@ struct cg_host_code {
 
 typedef enum host_warp_state {
     WARP_READY,
-    WARP_AT_BARRIER,
+    WARP_AT_BARRIER,         ///< of its CTA
+    WARP_AT_CLUSTER_BARRIER, ///< of all CTAs of the program
     WARP_DONE,
     WARP_STOPPED
 } host_warp_state;
@@ -121,9 +122,10 @@ struct host_warp {
     X(host_store_scalar, "vpilli")                                                                 \
     X(host_atomic, "vpilppppi")                                                                    \
     X(host_atomic_scalar, "lpillli")                                                               \
-    X(host_shared_load, "vpiipp")                                                                  \
-    X(host_shared_store, "vpiippi")                                                                \
+    X(host_shared_load, "vpiippp")                                                                 \
+    X(host_shared_store, "vpiipppi")                                                               \
     X(host_barrier, "vpi")                                                                         \
+    X(host_cluster_barrier, "vpi")                                                                 \
     X(host_poll, "vpi")                                                                            \
     X(host_assert, "vpii")                                                                         \
     X(host_print, "vpippi")                                                                        \
@@ -150,14 +152,18 @@ void host_atomic(host_warp *w, uint32_t site, uint64_t base, const void *places,
                  const void *compares, const void *values, void *old, uint32_t mask);
 uint64_t host_atomic_scalar(host_warp *w, uint32_t site, uint64_t pointer, uint64_t compare,
                             uint64_t value, uint32_t active);
-/// Shared memory at byte offsets of 32 lanes; `vec` elements of `bytes` bytes each.
-void host_shared_load(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_t *offsets,
-                      void *values);
-void host_shared_store(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_t *offsets,
-                       const void *values, uint32_t mask);
+/// Shared memory of CTAs `ctas` (NULL: the own one) at byte offsets, of 32 lanes; `vec` elements of
+/// `bytes` bytes each.
+void host_shared_load(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_t *ctas,
+                      const uint32_t *offsets, void *values);
+void host_shared_store(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_t *ctas,
+                       const uint32_t *offsets, const void *values, uint32_t mask);
 
 // --- host_exec.c
 void host_barrier(host_warp *w, uint32_t site);
+void host_cluster_barrier(host_warp *w, uint32_t site);
+/// The shared memory of a CTA of the warp's program; NULL if that CTA has exited or does not exist.
+uint8_t *host_shared_of(host_warp *w, uint32_t cta);
 /// Once per loop iteration: ends the program when the launch has failed or its time is up.
 void host_poll(host_warp *w, uint32_t site);
 /// Fails if any bit of `bad` is set.

@@ -1,7 +1,6 @@
 // What the files of the NVIDIA target share: target_nvptx.c (threads, functions, exchange),
 // nvptx_memory.c (loads, stores, atomics), nvptx_math.c and nvptx_trig.c (functions), nvptx_cast.c
-// (conversions).
-// And nvptx_print.c: prints, assertions.
+// (conversions), nvptx_cluster.c (the blocks of a cluster), nvptx_print.c (prints, assertions).
 #ifndef TILE_CODEGEN_NVPTX_H
 #define TILE_CODEGEN_NVPTX_H
 
@@ -76,6 +75,18 @@ void nvptx_go_back(emitter *e, nvptx_place place);
 /// Any register value up to 64 bits as an integer of its width, and back to the type of `t`.
 LLVMValueRef nvptx_to_bits(emitter *e, LLVMValueRef v);
 LLVMValueRef nvptx_from_bits(emitter *e, LLVMValueRef bits, LLVMTypeRef t);
+
+// target_nvptx.c
+LLVMValueRef nvptx_shared_pointer(emitter *e, LLVMValueRef byte_offset);
+
+// nvptx_cluster.c
+void nvptx_cluster_barrier(emitter *e);
+void nvptx_cluster_start(emitter *e);
+void nvptx_cluster_started(emitter *e);
+void nvptx_cluster_store(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset,
+                         LLVMValueRef const *values, unsigned vec, LLVMValueRef pred);
+void nvptx_cluster_load(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset, LLVMTypeRef elem,
+                        unsigned vec, LLVMValueRef *out);
 
 // nvptx_memory.c
 /// i1: lane 0 of the threads with `mask` (NULL: all), which acts for a scalar.

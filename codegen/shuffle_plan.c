@@ -19,6 +19,9 @@ typedef struct place {
     uint32_t reg, lane;
 } place;
 
+/// Those of the warps of all CTAs.
+static unsigned warp_bits(const layout *l) { return (unsigned)l->warp_bits + l->cta_bits; }
+
 static place place_xor(place a, place b) { return (place){a.reg ^ b.reg, a.lane ^ b.lane}; }
 
 static bool find_place(const layout *from, const layout_span *held, uint32_t index, place *out) {
@@ -83,7 +86,7 @@ static bool plan_in_threads(const layout *from, const layout *to, const layout_s
             return false;
         out->reg_reg[i] = p.reg;
     }
-    for (unsigned i = 0; i < (unsigned)LAYOUT_LANE_BITS + to->warp_bits; i++) {
+    for (unsigned i = 0; i < LAYOUT_LANE_BITS + warp_bits(to); i++) {
         uint32_t apart = to->basis[to->reg_bits + i] ^ from->basis[from->reg_bits + i];
         if (!find_place(from, held, apart, &p))
             return false;
@@ -97,7 +100,7 @@ static bool plan_in_threads(const layout *from, const layout *to, const layout_s
 
 static bool plan_in_warps(const layout *from, const layout *to, shuffle_plan *out) {
     layout_span held = {0};
-    place regs[LAYOUT_MAX_REG_BITS], lanes[LAYOUT_LANE_BITS], warps[LAYOUT_MAX_WARP_BITS];
+    place regs[LAYOUT_MAX_REG_BITS], lanes[LAYOUT_LANE_BITS], warps[MAX_WARP_OR_CTA_BITS];
     place copies[LAYOUT_LANE_BITS];
     unsigned n_copies = 0;
     for (unsigned i = 0; i < from->reg_bits + (unsigned)LAYOUT_LANE_BITS; i++) {
@@ -115,7 +118,7 @@ static bool plan_in_warps(const layout *from, const layout *to, shuffle_plan *ou
         if (!find_place(from, &held, *basis++, &lanes[i]))
             return false;
     }
-    for (unsigned i = 0; i < to->warp_bits; i++) {
+    for (unsigned i = 0; i < warp_bits(to); i++) {
         uint32_t of_from = from->basis[from->reg_bits + LAYOUT_LANE_BITS + i];
         if (!find_place(from, &held, *basis++ ^ of_from, &warps[i]))
             return false;
@@ -138,7 +141,7 @@ static bool plan_in_warps(const layout *from, const layout *to, shuffle_plan *ou
         out->reg_lane[i] = regs[i].lane;
         out->reg_reg[i] = regs[i].reg ^ shuffle_plan_sum(out->before_lane, regs[i].lane);
     }
-    for (unsigned i = 0; i < to->warp_bits; i++) {
+    for (unsigned i = 0; i < warp_bits(to); i++) {
         out->lane_warp[i] = warps[i].lane;
         out->before_warp[i] = warps[i].reg ^ shuffle_plan_sum(out->before_lane, warps[i].lane);
     }

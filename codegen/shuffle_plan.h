@@ -6,16 +6,19 @@
 
 #include "ir/layout.h"
 
-/// Arrays hold what each bit of a register, lane or warp number contributes; XOR them. With
+/// Arrays hold what each bit of a register, lane or warp number contributes (of a warp, its number in
+/// its CTA, then that of the CTA); XOR them. With
 /// x(n) for the sum over the bits of n, the thread (lane, warp) does
 ///   sent[r]     = source[r ^ before_lane(lane) ^ before_warp(warp)]
 ///   received[r] = sent[reg_reg(r)] of lane (reg_lane(r) ^ lane_lane(lane) ^ lane_warp(warp))
 ///   result[r]   = received[r ^ after_lane(lane)]
+enum { MAX_WARP_OR_CTA_BITS = LAYOUT_MAX_WARP_BITS + LAYOUT_MAX_CTA_BITS };
+
 typedef struct shuffle_plan {
     bool moves_lanes; ///< else received[r] = sent[reg_reg(r)], from the same lane
-    uint32_t before_lane[LAYOUT_LANE_BITS], before_warp[LAYOUT_MAX_WARP_BITS];
+    uint32_t before_lane[LAYOUT_LANE_BITS], before_warp[MAX_WARP_OR_CTA_BITS];
     uint32_t reg_reg[LAYOUT_MAX_REG_BITS], reg_lane[LAYOUT_MAX_REG_BITS];
-    uint32_t lane_lane[LAYOUT_LANE_BITS], lane_warp[LAYOUT_MAX_WARP_BITS];
+    uint32_t lane_lane[LAYOUT_LANE_BITS], lane_warp[MAX_WARP_OR_CTA_BITS];
     uint32_t after_lane[LAYOUT_LANE_BITS];
 } shuffle_plan;
 

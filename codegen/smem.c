@@ -7,6 +7,10 @@
 // Two kinds of hazard. Scratch memory: an op may not write where a slower thread still reads. And
 // global memory: a program is sequential for its own accesses (RULES 3), though its threads are
 // not, so what one thread reads or writes and another writes needs a barrier between.
+//
+// In a cluster there are two barriers: that of a CTA's threads, which does for scratch that stays in
+// the CTA, and that of the program, which includes it. An op that crosses CTAs may write the scratch
+// of others before its own barrier, or read there after it.
 #include "codegen/exchange.h"
 
 enum {
@@ -20,7 +24,8 @@ typedef struct access {
     const ir_op *op;
     uint32_t at, bytes;   ///< scratch; bytes may be 0
     const ir_value *ptr;  ///< of a global access, else NULL
-    bool inner_barrier;   ///< waits between writing its scratch and reading it
+    smem_barrier inner;   ///< it waits between writing its scratch and reading it
+    bool pushes, pulls;   ///< writes others' scratch before that, reads it after
     bool writes;          ///< global memory
     bool orders;          ///< an atomic that publishes or acquires other accesses
     bool across_warps;    ///< some element is held by several warps (a scalar by all)
@@ -30,8 +35,12 @@ typedef struct access {
 
 struct smem_plan {
     uint32_t total;
-    const access **by_op; ///< by op id; NULL for ops that touch nothing
-    bool *barrier;        ///< by op id
+    const access **by_op;  ///< by op id; NULL for ops that touch nothing
+    smem_barrier *barrier; ///< by op id
+    bool *needs_started;   ///< by op id: it, or one in its regions, crosses CTAs
+    const uint32_t *uses;  ///< by value id
+    bool waits_at_end;
+    bool one_cta; ///< of the program
     VEC(access) all;
     arena *arena;
     const axis_analysis *axis;
@@ -40,20 +49,34 @@ struct smem_plan {
 
 // ---------------------------------------------------------------------------- collecting
 
-static uint32_t scratch_bytes(const ir_op *op) {
+static void describe_scratch(smem_plan *p, access *a) {
+    const ir_op *op = a->op;
+    bool crosses = false;
     switch (op->opcode) {
     case OP_REDUCE:
-        return emit_reduce_scratch_bytes(op);
+        a->bytes = emit_reduce_scratch_bytes(op);
+        crosses = a->pushes = emit_reduce_crosses(op);
+        break;
     case OP_CONVERT_LAYOUT:
-        return emit_convert_scratch_bytes(op);
+        a->bytes = emit_convert_scratch_bytes(op);
+        crosses = a->pulls = emit_convert_crosses(op);
+        break;
     case OP_FLIP:
-        return emit_flip_scratch_bytes(op);
+        a->bytes = emit_flip_scratch_bytes(op);
+        crosses = a->pulls = emit_flip_crosses(op);
+        break;
     case OP_ATOMIC_RMW:
     case OP_ATOMIC_CAS:
-        return emit_atomic_scratch_bytes(op);
+        if (p->uses[op->results[0]->id] == 0)
+            break; // nothing is exchanged
+        a->bytes = emit_atomic_scratch_bytes(op);
+        crosses = a->pulls = emit_atomic_crosses(op);
+        break;
     default:
-        return 0;
+        break;
     }
+    if (a->bytes)
+        a->inner = crosses ? SMEM_PROGRAM_BARRIER : SMEM_CTA_BARRIER;
 }
 
 /// True if no two elements of a tile of pointers are equal, as far as is known.
@@ -87,9 +110,8 @@ static void describe_global(smem_plan *p, access *a) {
 
 static void collect(smem_plan *p, const ir_block *b) {
     for (const ir_op *op = b->first; op; op = op->next) {
-        access a = {.op = op, .bytes = scratch_bytes(op), .root = -1};
-        // An atomic whose result is not used may leave its exchange out, and the barrier with it.
-        a.inner_barrier = a.bytes && ir_has_trait(op, PURE);
+        access a = {.op = op, .root = -1};
+        describe_scratch(p, &a);
         describe_global(p, &a);
         if (a.bytes || a.ptr)
             VEC_PUSH(p->arena, p->all, a);
@@ -130,15 +152,15 @@ static void place_scratch(smem_plan *p) {
 
 // ---------------------------------------------------------------------------- the state
 
-/// Accesses since the last barrier, as bit sets over smem_plan.all that lie side by side. `earlier`
-/// ones were made in an earlier iteration of a loop that we are in, `stale` ones in one that
-/// computes their pointer anew.
+/// Accesses since the last barrier of the program, as bit sets over smem_plan.all that lie side by
+/// side. `recent` ones were made since the last barrier of either kind, `earlier` ones in an earlier
+/// iteration of a loop that we are in, `stale` ones in one that computes their pointer anew.
 typedef struct state {
-    uint64_t *pending, *stale, *earlier;
+    uint64_t *pending, *recent, *stale, *earlier;
     uint32_t words;
 } state;
 
-static size_t state_words(const state *s) { return 3 * (size_t)s->words; }
+static size_t state_words(const state *s) { return 4 * (size_t)s->words; }
 
 static void copy_state(state *to, const state *from) {
     memcpy(to->pending, from->pending, state_words(from) * sizeof(uint64_t));
@@ -147,14 +169,23 @@ static void copy_state(state *to, const state *from) {
 static state new_state(smem_plan *p, const state *copy_of) {
     state s = {.words = (p->all.len + 63) / 64};
     s.pending = ARENA_ARRAY(p->arena, uint64_t, state_words(&s));
-    s.stale = s.pending + s.words;
+    s.recent = s.pending + s.words;
+    s.stale = s.recent + s.words;
     s.earlier = s.stale + s.words;
     if (copy_of)
         copy_state(&s, copy_of);
     return s;
 }
 
-static void clear_state(state *s) { memset(s->pending, 0, state_words(s) * sizeof(uint64_t)); }
+/// What a barrier makes of the state. A program of one CTA has one kind of barrier.
+static void pass_barrier(const smem_plan *p, state *s, smem_barrier b) {
+    if (b == SMEM_CTA_BARRIER && p->one_cta)
+        b = SMEM_PROGRAM_BARRIER;
+    if (b == SMEM_PROGRAM_BARRIER)
+        memset(s->pending, 0, state_words(s) * sizeof(uint64_t));
+    else if (b == SMEM_CTA_BARRIER)
+        memset(s->recent, 0, s->words * sizeof(uint64_t));
+}
 
 /// a becomes the union of a and b; true if that adds something.
 static bool join(state *a, const state *b) {
@@ -196,8 +227,11 @@ static void leave_loop(smem_plan *p, state *s, const ir_op *loop) {
 
 // ---------------------------------------------------------------------------- hazards
 
-static bool scratch_conflict(const access *a, const access *b) {
-    return a->bytes && b->bytes && a->at < b->at + b->bytes && b->at < a->at + a->bytes;
+/// The barrier that b's scratch needs after a's.
+static smem_barrier scratch_conflict(const access *a, const access *b) {
+    if (!a->bytes || !b->bytes || a->at >= b->at + b->bytes || b->at >= a->at + a->bytes)
+        return SMEM_NO_BARRIER;
+    return a->pulls || b->pushes ? SMEM_PROGRAM_BARRIER : SMEM_CTA_BARRIER;
 }
 
 /// Whether b, after a with no barrier between, may see or undo what another thread's a does.
@@ -219,23 +253,33 @@ static bool global_conflict(const access *a, bool a_is_stale, bool a_is_earlier,
     return !apart || !one_layout || reads_back || a->across_warps || b->across_warps;
 }
 
-static bool needs_barrier(const smem_plan *p, const state *s, const access *b) {
-    for (uint32_t i = 0; i < p->all.len; i++) {
+static smem_barrier needed_barrier(const smem_plan *p, const state *s, const access *b) {
+    smem_barrier need = SMEM_NO_BARRIER;
+    for (uint32_t i = 0; i < p->all.len && need < SMEM_PROGRAM_BARRIER; i++) {
         const access *a = &p->all.data[i];
-        if (has(s->pending, i) &&
-            (scratch_conflict(a, b) || global_conflict(a, has(s->stale, i), has(s->earlier, i), b)))
-            return true;
+        if (!has(s->pending, i))
+            continue;
+        smem_barrier now = scratch_conflict(a, b);
+        if (now == SMEM_CTA_BARRIER && !has(s->recent, i))
+            now = SMEM_NO_BARRIER;
+        if (global_conflict(a, has(s->stale, i), has(s->earlier, i), b))
+            now = SMEM_PROGRAM_BARRIER;
+        need = now > need ? now : need;
     }
-    return false;
+    return need;
 }
 
 static void flow_access(smem_plan *p, state *s, const access *a) {
     uint32_t id = a->op->id, i = (uint32_t)(a - p->all.data);
-    if (!p->barrier[id] && needs_barrier(p, s, a))
-        p->barrier[id] = p->changed = true;
-    if (p->barrier[id] || a->inner_barrier)
-        clear_state(s);
+    smem_barrier need = needed_barrier(p, s, a);
+    if (need > p->barrier[id]) {
+        p->barrier[id] = need;
+        p->changed = true;
+    }
+    pass_barrier(p, s, p->barrier[id]);
+    pass_barrier(p, s, a->inner);
     s->pending[i / 64] |= 1ull << (i % 64);
+    s->recent[i / 64] |= 1ull << (i % 64);
 }
 
 // ---------------------------------------------------------------------------- the walk
@@ -270,7 +314,7 @@ static void flow_block(smem_plan *p, state *s, const ir_block *b) {
         if (p->by_op[op->id])
             flow_access(p, s, p->by_op[op->id]);
         else if (op->opcode == OP_BARRIER)
-            clear_state(s);
+            pass_barrier(p, s, SMEM_PROGRAM_BARRIER);
         else if (op->opcode == OP_FOR || op->opcode == OP_WHILE)
             flow_loop(p, s, op);
         else if (op->opcode == OP_IF)
@@ -278,12 +322,30 @@ static void flow_block(smem_plan *p, state *s, const ir_block *b) {
     }
 }
 
+/// Marks what needs all CTAs to have started; true if something in the block does.
+static bool mark_needs_started(smem_plan *p, const ir_block *b) {
+    bool any = false;
+    for (const ir_op *op = b->first; op; op = op->next) {
+        const access *a = p->by_op[op->id];
+        bool crosses = op->opcode == OP_BARRIER || p->barrier[op->id] == SMEM_PROGRAM_BARRIER ||
+                       (a && a->inner == SMEM_PROGRAM_BARRIER);
+        for (uint32_t i = 0; i < op->num_regions && !ir_has_trait(op, ISOLATED); i++)
+            crosses |= mark_needs_started(p, op->regions[i]);
+        p->needs_started[op->id] = crosses;
+        any |= crosses;
+    }
+    return any;
+}
+
 smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a) {
     smem_plan *p = ARENA_NEW(a, smem_plan);
     p->arena = a;
     p->axis = axis;
     p->by_op = ARENA_ARRAY(a, const access *, f->num_ops);
-    p->barrier = ARENA_ARRAY(a, bool, f->num_ops);
+    p->barrier = ARENA_ARRAY(a, smem_barrier, f->num_ops);
+    p->needs_started = ARENA_ARRAY(a, bool, f->num_ops);
+    p->uses = ir_count_uses(f, a);
+    p->one_cta = f->num_ctas == 1;
     collect(p, f->body);
     place_scratch(p);
     for (uint32_t i = 0; i < p->all.len; i++)
@@ -292,7 +354,12 @@ smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a) {
         p->changed = false;
         state s = new_state(p, NULL);
         flow_block(p, &s, f->body);
+        p->waits_at_end = false;
+        for (uint32_t i = 0; i < p->all.len; i++)
+            p->waits_at_end |= has(s.pending, i) && p->all.data[i].pulls;
     } while (p->changed);
+    if (f->num_ctas > 1)
+        mark_needs_started(p, f->body);
     return p;
 }
 
@@ -302,7 +369,11 @@ uint32_t smem_total_bytes(const smem_plan *p) { return p->total; }
 
 uint32_t smem_offset(const smem_plan *p, const ir_op *op) { return p->by_op[op->id]->at; }
 
-bool smem_barrier_before(const smem_plan *p, const ir_op *op) { return p->barrier[op->id]; }
+smem_barrier smem_barrier_before(const smem_plan *p, const ir_op *op) { return p->barrier[op->id]; }
+
+bool smem_barrier_at_end(const smem_plan *p) { return p->waits_at_end; }
+
+bool smem_needs_started(const smem_plan *p, const ir_op *op) { return p->needs_started[op->id]; }
 
 bool smem_fits(emitter *e, const ir_op *op, uint32_t bytes) {
     const cg_arch *arch = e->options->arch;

@@ -18,7 +18,7 @@ typedef struct vectors {
 } vectors;
 
 static const uint32_t *lane_bases(const layout *l) { return l->basis + l->reg_bits; }
-static unsigned thread_bits(const layout *l) { return LAYOUT_LANE_BITS + l->warp_bits; }
+static unsigned thread_bits(const layout *l) { return layout_place_bits(l) - l->reg_bits; }
 
 /// Adds those vectors of `in` that are not in the span yet, to it and to `out` (may be NULL),
 /// until out has `limit`.

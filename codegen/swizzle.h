@@ -20,7 +20,8 @@ typedef struct swizzle {
 /// Chooses the map for a tile that `from` writes (one copy of each element) and `to` reads.
 /// elem_bytes is 1, 2, 4 or 8. The address of a place of either layout, leaving its register
 /// out, is a multiple of the vector. Neither layout may hold copies within a thread
-/// (layout_drop_register_copies).
+/// (layout_drop_register_copies). In a cluster the index is that in the memory of a CTA; a register
+/// that comes from another CTA than the thread's first one has some bit above index_bits set.
 swizzle swizzle_choose(const layout *from, const layout *to, unsigned elem_bytes);
 /// Byte offset of the element `index`; linear over XOR.
 uint32_t swizzle_offset(const swizzle *s, uint32_t index);

@@ -77,13 +77,19 @@ typedef struct target {
                                 unsigned lane_mask); ///< from lane ^ mask
     LLVMValueRef (*shuffle_idx)(emitter *e, LLVMValueRef v,
                                 LLVMValueRef src_lane); ///< lane value i32
-    void (*barrier)(emitter *e);                        ///< call emit_barrier instead
-    /// Shared memory at e->smem base + byte_offset (lane value i32). vec consecutive elements of one
-    /// LLVM type (never i1), aligned to their total size. pred: lane i1 or NULL.
-    void (*smem_store)(emitter *e, LLVMValueRef byte_offset, LLVMValueRef const *values,
-                       unsigned vec, LLVMValueRef pred);
-    void (*smem_load)(emitter *e, LLVMValueRef byte_offset, LLVMTypeRef elem, unsigned vec,
-                      LLVMValueRef *out);
+    void (*barrier)(emitter *e);                        ///< call emit_cta_barrier instead
+    // All CTAs of a program. The call at the start of a function that works with the others'
+    // memory, and the one before it first does: between them all CTAs have started.
+    void (*cluster_barrier)(emitter *e); ///< call emit_barrier instead
+    void (*cluster_start)(emitter *e);
+    void (*cluster_started)(emitter *e);
+    /// Shared memory at byte_offset (lane value i32) of CTA `cta` (lane value i32), NULL: the own one.
+    /// vec consecutive elements of one LLVM type (never i1), aligned to their total size. pred: lane
+    /// i1 or NULL.
+    void (*smem_store)(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset,
+                       LLVMValueRef const *values, unsigned vec, LLVMValueRef pred);
+    void (*smem_load)(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset, LLVMTypeRef elem,
+                      unsigned vec, LLVMValueRef *out);
 
     // Arithmetic with no common LLVM form. Operands are scalars or lane values alike (look at
     // LLVMTypeOf); fp16/bf16 are in the register type.

@@ -468,31 +468,43 @@ static void barrier(emitter *e) {
     host_call(e, "host_barrier", args, 2);
 }
 
+static void cluster_barrier(emitter *e) {
+    LLVMValueRef site = add_site(e, (host_site){.kind = HOST_SITE_BARRIER, .root = -1}, e->at);
+    LLVMValueRef args[] = {host_state(e)->warp, site};
+    host_call(e, "host_cluster_barrier", args, 2);
+}
+
+/// Here a CTA that has not started has no shared memory either: the wait must be in its place.
+static void cluster_start(emitter *e) { (void)e; }
+
 static void back_edge(emitter *e, src_range loop) {
     LLVMValueRef site = add_site(e, (host_site){.kind = HOST_SITE_LOOP, .root = -1}, loop);
     LLVMValueRef args[] = {host_state(e)->warp, site};
     host_call(e, "host_poll", args, 2);
 }
 
-static void smem_store(emitter *e, LLVMValueRef offset, LLVMValueRef const *values, unsigned vec,
-                       LLVMValueRef pred) {
-    unsigned bytes = host_type_bytes(LLVMGetElementType(LLVMTypeOf(values[0])));
-    LLVMValueRef args[] = {host_state(e)->warp,
-                           host_u32(e, bytes),
-                           host_u32(e, vec),
-                           host_slot_of(e, offset),
-                           put_group(e, values, vec, bytes),
-                           mask_bits(e, pred)};
-    host_call(e, "host_shared_store", args, 6);
+/// Whose memory, for the runtime.
+static LLVMValueRef ctas_slot(emitter *e, LLVMValueRef cta) {
+    return cta ? host_slot_of(e, cta) : LLVMConstNull(LLVMPointerTypeInContext(e->llvm, 0));
 }
 
-static void smem_load(emitter *e, LLVMValueRef offset, LLVMTypeRef elem, unsigned vec,
-                      LLVMValueRef *out) {
+static void smem_store(emitter *e, LLVMValueRef cta, LLVMValueRef offset,
+                       LLVMValueRef const *values, unsigned vec, LLVMValueRef pred) {
+    unsigned bytes = host_type_bytes(LLVMGetElementType(LLVMTypeOf(values[0])));
+    LLVMValueRef args[] = {host_state(e)->warp,     host_u32(e, bytes),
+                           host_u32(e, vec),        ctas_slot(e, cta),
+                           host_slot_of(e, offset), put_group(e, values, vec, bytes),
+                           mask_bits(e, pred)};
+    host_call(e, "host_shared_store", args, 7);
+}
+
+static void smem_load(emitter *e, LLVMValueRef cta, LLVMValueRef offset, LLVMTypeRef elem,
+                      unsigned vec, LLVMValueRef *out) {
     unsigned bytes = host_type_bytes(elem);
     LLVMValueRef slot = host_slot_new(e, vec * HOST_LANES * bytes);
-    LLVMValueRef args[] = {host_state(e)->warp, host_u32(e, bytes), host_u32(e, vec),
-                           host_slot_of(e, offset), slot};
-    host_call(e, "host_shared_load", args, 5);
+    LLVMValueRef args[] = {host_state(e)->warp, host_u32(e, bytes),      host_u32(e, vec),
+                           ctas_slot(e, cta),   host_slot_of(e, offset), slot};
+    host_call(e, "host_shared_load", args, 6);
     for (unsigned k = 0; k < vec; k++)
         out[k] = host_slot_load(e, slot, k * HOST_LANES * bytes, LLVMVectorType(elem, HOST_LANES));
 }
@@ -564,6 +576,9 @@ const target target_host = {
     .shuffle_xor = shuffle_xor,
     .shuffle_idx = shuffle_idx,
     .barrier = barrier,
+    .cluster_barrier = cluster_barrier,
+    .cluster_start = cluster_start,
+    .cluster_started = cluster_barrier,
     .smem_store = smem_store,
     .smem_load = smem_load,
     .math = host_emit_math,

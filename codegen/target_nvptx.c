@@ -177,16 +177,23 @@ static LLVMValueRef warp_id(emitter *e) {
     return LLVMBuildLShr(e->b, thread_id(e), emit_const_i32(e, 5), "");
 }
 
-static LLVMValueRef cta_rank(emitter *e) { return emit_const_i32(e, 0); }
+static LLVMValueRef cta_rank(emitter *e) {
+    uint32_t n = e->func->num_ctas;
+    return n > 1 ? read_register(e, "cluster.ctarank", n) : emit_const_i32(e, 0);
+}
 
+/// A program is a block, or a cluster of blocks along x.
 static LLVMValueRef program_id(emitter *e, unsigned axis) {
     static const char *const names[] = {"ctaid.x", "ctaid.y", "ctaid.z"};
-    return read_register(e, names[axis], axis == 0 ? 0x7fffffff : 65535);
+    bool is_cluster = axis == 0 && e->func->num_ctas > 1;
+    return read_register(e, is_cluster ? "clusterid.x" : names[axis],
+                         axis == 0 ? 0x7fffffff : 65535);
 }
 
 static LLVMValueRef num_programs(emitter *e, unsigned axis) {
     static const char *const names[] = {"nctaid.x", "nctaid.y", "nctaid.z"};
-    return read_register(e, names[axis], 0);
+    bool is_cluster = axis == 0 && e->func->num_ctas > 1;
+    return read_register(e, is_cluster ? "nclusterid.x" : names[axis], 0);
 }
 
 // ---------------------------------------------------------------------------- functions
@@ -196,7 +203,7 @@ static void add_attribute(emitter *e, unsigned index, const char *name, uint64_t
     LLVMAddAttributeAtIndex(e->fn, index, LLVMCreateEnumAttribute(e->llvm, kind, value));
 }
 
-/// A launch bound of the kernel: threads per block, registers per thread.
+/// A launch bound of the kernel: threads per block, registers per thread, blocks per cluster.
 static void add_kernel_bound(emitter *e, const char *key, uint32_t value) {
 #if LLVM_VERSION_MAJOR >= 21
     sv name = sv_format(e->arena, "nvvm.%s", key), text = sv_format(e->arena, "%u", value);
@@ -206,6 +213,8 @@ static void add_kernel_bound(emitter *e, const char *key, uint32_t value) {
 #else
     if (strcmp(key, "reqntid") == 0)
         key = "reqntidx";
+    if (strcmp(key, "cluster_dim") == 0)
+        key = "cluster_dim_x";
     LLVMMetadataRef fields[3] = {LLVMValueAsMetadata(e->fn),
                                  LLVMMDStringInContext2(e->llvm, key, strlen(key)),
                                  LLVMValueAsMetadata(emit_const_i32(e, value))};
@@ -243,6 +252,8 @@ static void begin_function(emitter *e, LLVMValueRef *param_values) {
     e->fn = LLVMAddFunction(e->module, name, type);
     LLVMSetFunctionCallConv(e->fn, KERNEL_CALLING_CONVENTION);
     add_kernel_bound(e, "reqntid", 32 * f->num_warps);
+    if (f->num_ctas > 1)
+        add_kernel_bound(e, "cluster_dim", f->num_ctas);
     if (f->maxnreg)
         add_kernel_bound(e, "maxnreg", f->maxnreg);
     e->debug_scope = NULL;
@@ -341,7 +352,7 @@ static void barrier(emitter *e) {
 }
 
 /// A pointer into the block's dynamic shared memory, which the launch sizes.
-static LLVMValueRef shared_pointer(emitter *e, LLVMValueRef byte_offset) {
+LLVMValueRef nvptx_shared_pointer(emitter *e, LLVMValueRef byte_offset) {
     nvptx_state *s = nvptx_state_of(e);
     LLVMTypeRef i8 = LLVMInt8TypeInContext(e->llvm);
     if (!s->shared) {
@@ -367,25 +378,33 @@ static unsigned type_bytes(LLVMTypeRef t) {
     }
 }
 
-static void smem_store(emitter *e, LLVMValueRef byte_offset, LLVMValueRef const *values,
-                       unsigned vec, LLVMValueRef pred) {
+static void smem_store(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset,
+                       LLVMValueRef const *values, unsigned vec, LLVMValueRef pred) {
     LLVMTypeRef elem = LLVMTypeOf(values[0]);
     LLVMValueRef v = values[0];
+    if (cta) {
+        nvptx_cluster_store(e, cta, byte_offset, values, vec, pred);
+        return;
+    }
     nvptx_guard g = nvptx_begin_guard(e, pred);
     if (vec > 1) {
         v = LLVMGetUndef(LLVMVectorType(elem, vec));
         for (unsigned i = 0; i < vec; i++)
             v = LLVMBuildInsertElement(e->b, v, values[i], emit_const_i32(e, i), "");
     }
-    LLVMValueRef store = LLVMBuildStore(e->b, v, shared_pointer(e, byte_offset));
+    LLVMValueRef store = LLVMBuildStore(e->b, v, nvptx_shared_pointer(e, byte_offset));
     LLVMSetAlignment(store, vec * type_bytes(elem));
     nvptx_end_guard(e, &g);
 }
 
-static void smem_load(emitter *e, LLVMValueRef byte_offset, LLVMTypeRef elem, unsigned vec,
-                      LLVMValueRef *out) {
+static void smem_load(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset, LLVMTypeRef elem,
+                      unsigned vec, LLVMValueRef *out) {
+    if (cta) {
+        nvptx_cluster_load(e, cta, byte_offset, elem, vec, out);
+        return;
+    }
     LLVMTypeRef type = vec > 1 ? LLVMVectorType(elem, vec) : elem;
-    LLVMValueRef load = LLVMBuildLoad2(e->b, type, shared_pointer(e, byte_offset), "");
+    LLVMValueRef load = LLVMBuildLoad2(e->b, type, nvptx_shared_pointer(e, byte_offset), "");
     LLVMSetAlignment(load, vec * type_bytes(elem));
     out[0] = load;
     for (unsigned i = 0; vec > 1 && i < vec; i++)
@@ -415,6 +434,9 @@ const target target_nvptx = {
     .shuffle_xor = shuffle_xor,
     .shuffle_idx = shuffle_idx,
     .barrier = barrier,
+    .cluster_barrier = nvptx_cluster_barrier,
+    .cluster_start = nvptx_cluster_start,
+    .cluster_started = nvptx_cluster_started,
     .smem_store = smem_store,
     .smem_load = smem_load,
     .math = nvptx_math,

@@ -169,7 +169,8 @@ static uint32_t take_high(bit_supply *s, const uint8_t *order, unsigned rank) {
 }
 
 layout layout_blocked(const uint32_t *shape, unsigned rank, const uint8_t *order, unsigned vec,
-                      const uint8_t *warp_order, unsigned warp_bits, unsigned cta_bits) {
+                      const uint8_t *warp_order, unsigned free_dims, unsigned warp_bits,
+                      unsigned cta_bits) {
     layout l = {.index_bits = (uint8_t)layout_shape_bits(shape, rank),
                 .warp_bits = (uint8_t)warp_bits,
                 .cta_bits = (uint8_t)cta_bits};
@@ -186,10 +187,12 @@ layout layout_blocked(const uint32_t *shape, unsigned rank, const uint8_t *order
         reg[regs] = take_low(&s, order, 1);
     for (unsigned i = 0; i < LAYOUT_LANE_BITS; i++)
         lane[i] = take_low(&s, order, rank);
+    for (unsigned i = cta_bits; i-- > 0;)
+        cta[i] = take_high(&s, warp_order, free_dims);
     for (unsigned i = 0; i < warp_bits; i++)
         warp[i] = take_low(&s, warp_order, rank);
     for (unsigned i = cta_bits; i-- > 0;)
-        cta[i] = take_high(&s, order, rank);
+        cta[i] = cta[i] ? cta[i] : take_high(&s, warp_order, rank);
     for (uint32_t bit; regs < LAYOUT_MAX_REG_BITS && (bit = take_low(&s, order, rank)); regs++)
         reg[regs] = bit;
     l.reg_bits = (uint8_t)regs;
@@ -221,6 +224,46 @@ static layout project(const layout *l, uint32_t keep) {
 
 layout layout_drop_register_copies(const layout *l) {
     return project(l, (uint32_t)((1ull << l->index_bits) - 1));
+}
+
+layout_share layout_share_ctas(const layout *l) {
+    unsigned cta_at = layout_place_bits(l) - l->cta_bits;
+    layout_share out = {0};
+    layout_span one = {0};
+    span_add_bases(&one, l, 0, cta_at);
+    uint32_t keep = 0; // index bits that tell apart what one cta holds
+    for (unsigned i = 0; i < one.rank; i++)
+        keep |= top_bit(one.vector[i]);
+    out.local_bits = one.rank;
+    layout_span all = one;
+    for (unsigned i = 0; i < all.rank; i++)
+        all.combo[i] = 0;
+    for (unsigned i = 0; i < l->cta_bits; i++)
+        out.copies |= layout_span_add(&all, l->basis[cta_at + i], 1ull << i) ? 0 : 1u << i;
+    for (unsigned b = 0; b < l->index_bits; b++) {
+        uint64_t owner = 0;
+        uint32_t rest = 1u << b;
+        layout_span_solve(&all, rest, &owner); // cannot fail: layouts are surjective
+        for (unsigned i = 0; i < l->cta_bits; i++)
+            rest ^= owner >> i & 1 ? l->basis[cta_at + i] : 0;
+        out.local[b] = compress_bits(rest, keep);
+        out.owner[b] = (uint32_t)owner;
+    }
+    return out;
+}
+
+uint32_t layout_share_local(const layout_share *s, uint32_t index) {
+    uint32_t local = 0;
+    for (; index; index &= index - 1)
+        local ^= s->local[__builtin_ctz(index)];
+    return local;
+}
+
+uint32_t layout_share_owner(const layout_share *s, uint32_t index) {
+    uint32_t owner = 0;
+    for (; index; index &= index - 1)
+        owner ^= s->owner[__builtin_ctz(index)];
+    return owner;
 }
 
 layout layout_broadcast_source(const layout *l, const uint32_t *src_shape,

@@ -93,11 +93,25 @@ layout_replication layout_get_replication(const layout *l);
 layout layout_drop_register_copies(const layout *l);
 
 /// The blocked layout: along order[0], order[1].. (fastest first), `vec` elements per thread along
-/// order[0], then lanes, then warps along warp_order[0].., then what is left as more registers,
-/// and ctas along the slowest dimension with extent left. Threads left over get zero bases.
-/// vec is capped so that no more elements are used than the tile has.
+/// order[0], then lanes, then warps along warp_order[0].., then what is left as more registers.
+/// Each cta has a contiguous share of the last of the dimensions warp_order[0 .. free_dims - 1];
+/// only what the warps leave of the other dimensions is shared out as well. Threads left over get
+/// zero bases. vec is capped so that no more elements are used than the tile has.
 layout layout_blocked(const uint32_t *shape, unsigned rank, const uint8_t *order, unsigned vec,
-                      const uint8_t *warp_order, unsigned warp_bits, unsigned cta_bits);
+                      const uint8_t *warp_order, unsigned free_dims, unsigned warp_bits,
+                      unsigned cta_bits);
+
+/// How the ctas share a tile out: the lowest of them that holds an element, and the element's
+/// number there among the 2^local_bits that each holds. Both are linear: XOR them over the bits of
+/// an index.
+typedef struct layout_share {
+    uint8_t local_bits;
+    uint32_t copies;               ///< cta bits that no owner has
+    uint32_t local[32], owner[32]; ///< of each index bit
+} layout_share;
+layout_share layout_share_ctas(const layout *l);
+uint32_t layout_share_local(const layout_share *s, uint32_t index);
+uint32_t layout_share_owner(const layout_share *s, uint32_t index);
 
 /// Layout of the source of a broadcast whose result has layout l: bits of dimensions that the
 /// source has with extent 1 are dropped; register bases that become zero or dependent go.

@@ -1,7 +1,9 @@
 // Layout assignment, first part: what the global memory accesses want. They move most of the bytes,
 // so they decide: neighbouring elements of the most contiguous dimension to one thread, up to 16
 // bytes, then across the lanes of a warp, then warps along dimensions that nothing reduces (a row
-// that stays within a warp is folded by shuffles alone), and what is left to more registers.
+// that stays within a warp is folded by shuffles alone), and what is left to more registers. The
+// CTAs of a cluster come before the warps there, for the same reason, and after them elsewhere: a
+// tile too small for all threads has copies in the CTAs, not its parts.
 // Accesses of one shape and order form a group with one layout.
 #include "ir/pass_layout.h"
 
@@ -138,14 +140,16 @@ static void join_group(layout_plan *p, const ir_op *op) {
 static const layout *blocked(layout_plan *p, ir_type t, const uint8_t *order, uint32_t width,
                              unsigned reduced) {
     uint8_t warp_order[IR_MAX_RANK];
-    unsigned n = 0;
+    unsigned n = 0, kept = 0;
     for (unsigned pass = 0; pass < 2; pass++)
         for (unsigned i = 0; i < t.rank; i++)
-            if ((reduced >> order[i] & 1) == pass)
+            if ((reduced >> order[i] & 1) == pass) {
                 warp_order[n++] = order[i];
+                kept += pass == 0;
+            }
     unsigned warp_bits = (unsigned)__builtin_ctz(p->func->num_warps);
     unsigned cta_bits = (unsigned)__builtin_ctz(p->func->num_ctas);
-    layout l = layout_blocked(t.shape, t.rank, order, width, warp_order, warp_bits, cta_bits);
+    layout l = layout_blocked(t.shape, t.rank, order, width, warp_order, kept, warp_bits, cta_bits);
     return ir_intern_layout(p->func, &l);
 }
 

@@ -218,6 +218,40 @@ static bool cuda_is_capturing(tile_device *d, void *stream) {
     return r != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+/// How many programs the device holds at once, and what the driver must be told beforehand.
+static tile_status prepare_clusters(tile_device *d, const rt_binary *b, CUkernel kernel,
+                                    CUfunction function, rt_loaded *out, tile_error *error) {
+    enum { PORTABLE = 8 }; // blocks of a cluster
+    const cuda_driver *cu = cuda_get_driver();
+    if (b->num_ctas > PORTABLE)
+        CHECK(cu->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
+                                       kernel, d->native),
+              "allowing a large cluster");
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    attribute.value.clusterDim.x = b->num_ctas;
+    attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+    CUlaunchConfig config = {.gridDimX = b->num_ctas,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = 32 * b->num_warps,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .sharedMemBytes = b->shared_bytes,
+                             .attrs = &attribute,
+                             .numAttrs = 1};
+    int n = 0;
+    CHECK(cu->cuOccupancyMaxActiveClusters(&n, function, &config),
+          "computing the clusters' occupancy");
+    out->max_programs = (uint32_t)n;
+    if (n < 1)
+        return rt_fail(
+            error, TILE_ERROR_UNSUPPORTED,
+            "%s cannot hold %u blocks of %u threads at once for a program: use fewer CTAs "
+            "or warps",
+            d->info.name, b->num_ctas, 32 * b->num_warps);
+    return TILE_OK;
+}
+
 static tile_status load_in_context(tile_device *d, const rt_binary *b, rt_loaded *out,
                                    tile_error *error) {
     const cuda_driver *cu = cuda_get_driver();
@@ -259,7 +293,8 @@ static tile_status load_in_context(tile_device *d, const rt_binary *b, rt_loaded
                                                           b->shared_bytes),
           "computing the occupancy");
     out->max_blocks_per_sm = (uint32_t)v;
-    return TILE_OK;
+    out->max_programs = out->max_blocks_per_sm * d->info.num_sms;
+    return b->num_ctas > 1 ? prepare_clusters(d, b, kernel, function, out, error) : TILE_OK;
 }
 
 static void cuda_unload(tile_device *d, rt_loaded *l) {

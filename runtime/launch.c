@@ -264,14 +264,17 @@ tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint32_t num_
             .max_blocks_per_sm = spec->loaded.max_blocks_per_sm,
             .num_sms = kernel->module->device->info.num_sms,
             .compile_ms = spec->compile_ms,
+            .max_programs = spec->loaded.max_programs,
         };
     return TILE_OK;
 }
 
 uint32_t tile_persistent_grid(const tile_kernel_info *info, uint64_t work) {
-    uint64_t n =
-        info ? (uint64_t)info->num_sms * (info->max_blocks_per_sm ? info->max_blocks_per_sm : 1)
-             : 1;
+    uint64_t n = 1;
+    if (info && info->max_programs)
+        n = info->max_programs;
+    else if (info)
+        n = (uint64_t)info->num_sms * (info->max_blocks_per_sm ? info->max_blocks_per_sm : 1);
     if (n > work)
         n = work;
     return n ? (uint32_t)n : 1;

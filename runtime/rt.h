@@ -41,6 +41,7 @@ typedef struct rt_loaded {
     void *library; ///< CUlibrary
     uint32_t registers, local_bytes, static_shared_bytes;
     uint32_t max_blocks_per_sm;
+    uint32_t max_programs; ///< resident on the device at once
 } rt_loaded;
 
 // --- devices: one table of functions per kind

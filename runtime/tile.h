@@ -285,6 +285,7 @@ typedef struct tile_kernel_info {
     uint32_t max_blocks_per_sm; ///< resident at once; 1 on cpu
     uint32_t num_sms;           ///< of the device
     double compile_ms;          ///< source to loaded function, when it was compiled
+    uint32_t max_programs;      ///< resident on the device at once, also of several blocks each
 } tile_kernel_info;
 
 /// Compiles and loads the specialization that these arguments select, without launching it. options
@@ -294,7 +295,7 @@ TILE_API tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint
                                  const tile_launch_options *options, tile_kernel_info *out_info,
                                  tile_error *error);
 
-/// Programs for a persistent kernel: SMs × resident blocks, at most `work` and at least 1.
+/// Programs for a persistent kernel: as many as are resident at once, at most `work` and at least 1.
 TILE_API uint32_t tile_persistent_grid(const tile_kernel_info *info, uint64_t work);
 
 /// PTX of the specialization (cuda; on cpu: error UNSUPPORTED). Free with tile_free.

@@ -1,4 +1,5 @@
-// tile-cases DIR [--device D] [--only NAME] [--num-warps N]: runs a folder of reference cases.
+// tile-cases DIR [--device D] [--only NAME] [--num-warps N] [--num-ctas N]: runs a folder of reference
+// cases.
 //
 //   DIR/kernels/NAME.py + NAME.json   a kernel and one launch of it: arguments, and what buffers hold
 //                                     after. Run at the num_warps given and at 1, 2 and 8.
@@ -22,6 +23,7 @@ typedef struct runner {
     tile_device *device;
     bool is_cuda;
     long only_warps;
+    uint32_t num_ctas; ///< 0: 1
     long passed, failed, skipped;
 } runner;
 
@@ -237,6 +239,7 @@ static void run_kernel(runner *r, const char *name, json_t *spec, const char *so
     launch_case c;
     bool ok = make_case(r, spec, &c, &err);
     c.options.num_warps = (uint32_t)warps;
+    c.options.num_ctas = r->num_ctas;
     ok = ok && !tile_module_load_file(r->device, source, &mod, &err) &&
          !tile_module_get_kernel(mod, json_string_value(json_object_get(spec, "kernel")), &k,
                                  &err) &&
@@ -303,7 +306,8 @@ static tile_status run_text(runner *r, const char *source, tile_buffer *const *b
     tile_arg args[4];
     for (uint32_t i = 0; i < n; i++)
         args[i] = TILE_BUFFER(buffers[i], types[buffer_types[i]].name);
-    tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = 2};
+    tile_launch_options o = {
+        .size = sizeof o, .grid = {1}, .num_warps = 2, .num_ctas = r->num_ctas};
     s = tile_module_get_kernel(mod, NULL, &k, err);
     if (!s)
         s = n ? tile_launch(k, args, n, &o, err) : tile_warmup(k, NULL, 0, &o, NULL, err);
@@ -528,13 +532,16 @@ int main(int argc, char **argv) {
             r.only = argv[++i];
         else if (!strcmp(argv[i], "--num-warps") && has_value)
             r.only_warps = strtol(argv[++i], NULL, 10);
+        else if (!strcmp(argv[i], "--num-ctas") && has_value)
+            r.num_ctas = (uint32_t)strtol(argv[++i], NULL, 10);
         else if (argv[i][0] != '-' && !r.dir)
             r.dir = argv[i];
         else
             r.dir = NULL, i = argc;
     }
     if (!r.dir) {
-        fprintf(stderr, "usage: tile-cases DIR [--device D] [--only NAME] [--num-warps N]\n");
+        fprintf(stderr, "usage: tile-cases DIR [--device D] [--only NAME] [--num-warps N] "
+                        "[--num-ctas N]\n");
         return 2;
     }
     tile_error err = {0};

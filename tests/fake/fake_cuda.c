@@ -266,8 +266,10 @@ static CUresult fake_cuKernelGetAttribute(int *v, CUfunction_attribute a, CUkern
     return 0;
 }
 static CUresult fake_cuKernelSetAttribute(CUfunction_attribute a, int v, CUkernel k, CUdevice d) {
-    (void)a, (void)v, (void)k, (void)d;
+    (void)k, (void)d;
     CALL(cuKernelSetAttribute);
+    if (a == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
+        state.large_clusters = v;
     return 0;
 }
 static CUresult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int b,
@@ -275,6 +277,13 @@ static CUresult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunct
     (void)f, (void)b, (void)s;
     CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor);
     *n = 4;
+    return 0;
+}
+static CUresult fake_cuOccupancyMaxActiveClusters(int *n, CUfunction f, const CUlaunchConfig *c) {
+    (void)f;
+    CALL(cuOccupancyMaxActiveClusters);
+    int is_allowed = c->attrs[0].value.clusterDim.x <= 8 || state.large_clusters;
+    *n = is_allowed ? 132 / (int)c->attrs[0].value.clusterDim.x : 0;
     return 0;
 }
 static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,

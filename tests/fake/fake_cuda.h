@@ -11,6 +11,7 @@ typedef struct fake_state {
     int fail_is_sticky; ///< every later call fails as well
     int sticky;
     int capturing;
+    int large_clusters;                                 ///< more than 8 blocks are allowed
     long contexts, buffers, streams, events, libraries; ///< alive
     unsigned grid[3], block, shared;                    ///< of the last launch
 } fake_state;

@@ -21,6 +21,13 @@ _Static_assert(sizeof(CUfunction_attribute) == sizeof(int), "CUfunction_attribut
 _Static_assert(sizeof(CUjit_option) == sizeof(int), "CUjit_option");
 _Static_assert(sizeof(CUlibraryOption) == sizeof(int), "CUlibraryOption");
 _Static_assert(sizeof(CUstreamCaptureStatus) == sizeof(int), "CUstreamCaptureStatus");
+_Static_assert(sizeof(CUlaunchAttributeID) == sizeof(int), "CUlaunchAttributeID");
+_Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute");
+_Static_assert(sizeof(CUlaunchAttributeValue) == 64, "CUlaunchAttributeValue");
+_Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
+_Static_assert(offsetof(CUlaunchAttribute, value) == 8, "CUlaunchAttribute.value");
+_Static_assert(offsetof(CUlaunchConfig, hStream) == 32, "CUlaunchConfig.hStream");
+_Static_assert(offsetof(CUlaunchConfig, numAttrs) == 48, "CUlaunchConfig.numAttrs");
 _Static_assert(sizeof(CUdeviceptr) == sizeof(unsigned long long), "CUdeviceptr");
 
 // By type alone: taking an address would need the driver to link.

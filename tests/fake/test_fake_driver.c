@@ -176,6 +176,30 @@ static void test_variants(void) {
     tile_error_clear(&err);
 }
 
+/// A program of several blocks: the grid counts blocks, one call launches it as ever, a large cluster
+/// is allowed before anyone asks how many there can be.
+static void test_clusters(void) {
+    session s = open_session();
+    tile_error err = {0};
+    tile_arg args[] = {TILE_BUFFER(s.x, "fp32"), TILE_BUFFER(s.y, "fp32"), TILE_I32(1000)};
+    for (uint32_t ctas = 2; ctas <= 16; ctas *= 2) {
+        tile_launch_options o = {
+            .size = sizeof o, .grid = {3, 2, 1}, .num_warps = 2, .num_ctas = ctas};
+        tile_kernel_info info;
+        fake->large_clusters = 0;
+        EXPECT(!tile_warmup(s.k, args, 3, &o, &info, &err));
+        EXPECT(fake->large_clusters == (ctas > 8));
+        EXPECT(info.max_programs == 132 / ctas);
+        EXPECT(tile_persistent_grid(&info, 1000) == 132 / ctas);
+        long calls = fake->calls;
+        EXPECT(!tile_launch(s.k, args, 3, &o, &err));
+        EXPECT(fake->calls == calls + 1);
+        EXPECT(fake->grid[0] == 3 * ctas && fake->grid[1] == 2 && fake->block == 64);
+    }
+    close_session(&s);
+    tile_error_clear(&err);
+}
+
 static void *launch_from_thread(void *p) {
     tile_error err = {0};
     EXPECT(!launch(p, 1000, &err)); // this thread has no context yet
@@ -292,6 +316,7 @@ int main(int argc, char **argv) {
     fake = get();
     test_hit_path();
     test_variants();
+    test_clusters();
     test_threads();
     test_failures();
     test_second_try();

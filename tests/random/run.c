@@ -61,10 +61,13 @@ static int all_variants(bool is_cuda, variant *out) {
     int n = 0;
     for (int w = 0; w < 6; w++)
         for (int o = 0; o < (is_cuda ? 1 : w < 3 ? 3 : 1); o++)
-            out[n++] = (variant){warps[w], w < 3 ? (warp_order)o : ORDER_RANDOM, ""};
+            out[n++] = (variant){warps[w], w < 3 ? (warp_order)o : ORDER_RANDOM, "", 1};
+    for (int w = 0; w < 3; w++)
+        for (int c = 1; c < 4; c++)
+            out[n++] = (variant){warps[w], ORDER_RANDOM, "", 1u << c};
     for (int s = 0; s < NUM_SKIPS; s++)
         for (int w = 1; w < 3; w++)
-            out[n++] = (variant){warps[w], ORDER_RANDOM, skips[s]};
+            out[n++] = (variant){warps[w], ORDER_RANDOM, skips[s], 1};
     return n;
 }
 
@@ -89,11 +92,13 @@ int choose_variants(const program *p, bool is_cuda, bool full, variant *out) {
     if (full) {
         n = all_variants(is_cuda, out);
     } else {
-        out[n++] = (variant){4, ORDER_FORWARD, ""};
-        out[n++] = (variant){rng_percent(&r, 50) ? 1 : 8, ORDER_REVERSE, ""};
+        out[n++] = (variant){4, ORDER_FORWARD, "", 1};
+        out[n++] = (variant){rng_percent(&r, 50) ? 1 : 8, ORDER_REVERSE, "", 1};
         bool all = rng_percent(&r, 50);
         out[n++] = (variant){1u << rng_below(&r, all ? 6 : 4), ORDER_RANDOM,
-                             all ? "" : skips[rng_below(&r, NUM_SKIPS)]};
+                             all ? "" : skips[rng_below(&r, NUM_SKIPS)], 1};
+        out[1].num_ctas = 1u << rng_below(&r, 2);
+        out[2].num_ctas = 1u << rng_below(&r, out[2].num_warps > 4 ? 3 : 4);
     }
     for (int i = 0; i < n; i++)
         out[i].num_warps = out[i].num_warps < least ? least : out[i].num_warps;
@@ -101,7 +106,8 @@ int choose_variants(const program *p, bool is_cuda, bool full, variant *out) {
 }
 
 void describe_variant(const variant *v, text *out) {
-    text_put(out, "num_warps %u, warps in %s order", v->num_warps, order_names[v->order]);
+    text_put(out, "num_warps %u, num_ctas %u, warps in %s order", v->num_warps, v->num_ctas,
+             order_names[v->order]);
     if (*v->skip)
         text_put(out, ", without %s", v->skip);
 }
@@ -228,6 +234,12 @@ static tile_status upload(session *s, const program *p) {
 
 static const char *const const_names[MAX_CONSTS] = {"K0", "K1"};
 
+static bool has_clusters(tile_device *dev) {
+    tile_device_info info;
+    tile_device_get_info(dev, &info, NULL);
+    return !info.is_cuda || strtol(info.arch + strlen("sm_"), NULL, 10) >= 90;
+}
+
 static tile_status launch(session *s, const program *p, const variant *v) {
     tile_arg args[MAX_ARGS];
     uint32_t n = 0;
@@ -244,6 +256,7 @@ static tile_status launch(session *s, const program *p, const variant *v) {
     for (int i = 0; i < p->num_consts; i++)
         args[n++] = TILE_CONSTEXPR_INT(const_names[i], p->consts[i]);
     tile_launch_options o = {.size = sizeof o, .num_warps = v->num_warps};
+    o.num_ctas = has_clusters(s->dev) ? v->num_ctas : 1;
     memcpy(o.grid, p->grid, sizeof o.grid);
     tile_status status = tile_launch(s->kernel, args, n, &o, &s->err);
     return status ? status : tile_synchronize(s->dev, NULL, &s->err);

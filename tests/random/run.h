@@ -1,5 +1,5 @@
-// One program on a device, in several ways that must not matter: numbers of warps, the order in
-// which the cpu device runs them, optimizations left out. Uses the public API only.
+// One program on a device, in several ways that must not matter: numbers of warps and of CTAs, the
+// order in which the cpu device runs them, optimizations left out. Uses the public API only.
 #ifndef TILE_RANDOM_RUN_H
 #define TILE_RANDOM_RUN_H
 
@@ -28,8 +28,9 @@ typedef enum warp_order { ORDER_FORWARD, ORDER_REVERSE, ORDER_RANDOM, NUM_ORDERS
 
 typedef struct variant {
     uint32_t num_warps;
-    warp_order order; ///< cpu only
-    const char *skip; ///< passes left out, comma-separated, or ""
+    warp_order order;  ///< cpu only
+    const char *skip;  ///< passes left out, comma-separated, or ""
+    uint32_t num_ctas; ///< 1 where the device has no clusters
 } variant;
 
 enum { MAX_VARIANTS = 40 };

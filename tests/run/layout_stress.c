@@ -1,6 +1,6 @@
 // Conversions, flips, joins, reductions and atomics in thousands of random layouts, as tile IR text, checked on
-// the device against the map itself. Layouts have 1 to 4 dimensions, registers, lanes and warps in any
-// order, mixed by XOR, with copies (zero and dependent bases) everywhere.
+// the device against the map itself. Layouts have 1 to 4 dimensions, registers, lanes, warps and CTAs
+// in any order, mixed by XOR, with copies (zero and dependent bases) everywhere.
 //
 // A converted tile is compared, by `assert` and so in every copy, with the same tile made in the
 // second layout straight away; and one copy of each element is stored and read back here.
@@ -22,7 +22,7 @@ static uint32_t rnd(uint32_t below) {
 
 typedef struct map {
     unsigned index_bits, reg, warp;
-    uint32_t basis[MAX_BITS]; // reg, lane, warp
+    uint32_t basis[MAX_BITS]; // reg, lane, warp; the last of these are CTAs (module.cta)
 } map;
 
 static unsigned place_bits(const map *m) { return m->reg + 5 + m->warp; }
@@ -112,7 +112,8 @@ static void put_part(text *t, const char *name, const uint32_t *v, unsigned n) {
 typedef struct module {
     text layouts, body;
     unsigned num_layouts, num_values;
-    unsigned warp;           // log2 of num_warps
+    unsigned warp;           // log2 of the warps of all CTAs
+    unsigned cta;            // log2 of num_ctas
     uint32_t *want, *out_is; // what the kernel compares with, and what it must have stored
     uint32_t used;           // of both
 } module;
@@ -124,8 +125,10 @@ static unsigned add_layout(module *m, const map *l) {
     put(t, ", ");
     put_part(t, "lane", l->basis + l->reg, 5);
     put(t, ", ");
-    put_part(t, "warp", l->basis + l->reg + 5, l->warp);
-    put(t, ", cta = []>\n");
+    put_part(t, "warp", l->basis + l->reg + 5, l->warp - m->cta);
+    put(t, ", ");
+    put_part(t, "cta", l->basis + l->reg + 5 + l->warp - m->cta, m->cta);
+    put(t, ">\n");
     return m->num_layouts++;
 }
 
@@ -458,8 +461,8 @@ static void run_module(module *m, unsigned number) {
     size_t len =
         (size_t)snprintf(source, cap,
                          "%sfunc @stress(%%x: *i32, %%want: *i32, %%out: *i32) "
-                         "{num_warps = %u, num_ctas = 1, num_stages = 1} {\n%s    return\n}\n",
-                         m->layouts.data, 1u << m->warp, m->body.data);
+                         "{num_warps = %u, num_ctas = %u, num_stages = 1} {\n%s    return\n}\n",
+                         m->layouts.data, 1u << (m->warp - m->cta), 1u << m->cta, m->body.data);
     sprintf(name, "stress-%u.tir", number);
     tile_buffer *x = buffer_from(input, sizeof(input)), *want = buffer_from(m->want, bytes),
                 *out = buffer_from(NULL, bytes);
@@ -469,7 +472,10 @@ static void run_module(module *m, unsigned number) {
     if (!status)
         status = tile_module_get_kernel(mod, "stress", &k, &err);
     tile_arg args[] = {TILE_BUFFER(x, "i32"), TILE_BUFFER(want, "i32"), TILE_BUFFER(out, "i32")};
-    tile_launch_options opt = {.size = sizeof(opt), .grid = {1, 1, 1}, .num_warps = 1u << m->warp};
+    tile_launch_options opt = {.size = sizeof(opt),
+                               .grid = {1, 1, 1},
+                               .num_warps = 1u << (m->warp - m->cta),
+                               .num_ctas = 1u << m->cta};
     if (!status)
         status = tile_launch(k, args, 3, &opt, &err);
     if (!status)
@@ -505,6 +511,10 @@ static void run_batch(unsigned number) {
     rng = number * 0x9E3779B97F4A7C15ull;
     rnd(1);
     m.warp = rnd(8) ? rnd(4) : rnd(6);
+    if (has_clusters() && rnd(3) == 0) {
+        m.cta = 1 + rnd(rnd(2) ? 2 : 3);
+        m.warp += m.cta;
+    }
     memset(out_is, 0xA5, sizeof(out_is)); // where nothing is stored, the buffer's fill stays
     for (unsigned i = 0; i < BATCH; i++) {
         shape s = random_shape();

@@ -51,6 +51,23 @@ static inline void open_test_device(void) {
     must(tile_device_get_info(dev, &dev_info, &err));
 }
 
+/// Whether the device under test runs programs of several CTAs.
+static inline bool has_clusters(void) {
+    return !dev_info.is_cuda || strtol(dev_info.arch + strlen("sm_"), NULL, 10) >= 90;
+}
+
+/// $TILE_TEST_CTAS: programs of so many CTAs, wherever a test does not ask for a number itself.
+static inline tile_status launch_in_clusters(tile_kernel *k, const tile_arg *args, uint32_t n,
+                                             const tile_launch_options *options,
+                                             tile_error *error) {
+    const char *ctas = getenv("TILE_TEST_CTAS");
+    tile_launch_options o = *options;
+    if (ctas && !o.num_ctas && has_clusters())
+        o.num_ctas = (uint32_t)strtoul(ctas, NULL, 10);
+    return tile_launch(k, args, n, &o, error);
+}
+#define tile_launch launch_in_clusters
+
 static inline int finish(void) {
     tile_device_close(dev);
     tile_error_clear(&err);

@@ -196,7 +196,8 @@ static void check_blocked(const uint32_t *shape, unsigned rank, const uint8_t *o
         warp_order[d] = order[rank - 1 - d];
     for (unsigned vec = 1; vec <= 8; vec *= 2) {
         for (unsigned warp_bits = 0; warp_bits <= 2; warp_bits++) {
-            layout l = layout_blocked(shape, rank, order, vec, warp_order, warp_bits, vec == 2);
+            layout l = layout_blocked(shape, rank, order, vec, warp_order, vec % (rank + 1),
+                                      warp_bits, vec == 2);
             assert_true(layout_is_valid(&l));
             unsigned zeros = 0;
             uint32_t all = 0;
@@ -236,15 +237,15 @@ static void test_worked_examples(void **state) {
     (void)state;
     const uint8_t row_major[] = {1, 0}, rows_first[] = {0, 1};
     const uint32_t wide[] = {4, 1024}, tall[] = {128, 8}, square[] = {32, 32};
-    layout l = layout_blocked(wide, 2, row_major, 4, rows_first, 2, 0);
+    layout l = layout_blocked(wide, 2, row_major, 4, rows_first, 0, 2, 0);
     expect_print(&l, "#layout<reg = [1, 2, 128, 256, 512], lane = [4, 8, 16, 32, 64], "
                      "warp = [1024, 2048], cta = []>");
     l = layout_reduce_result(&l, wide, 2, 1);
     expect_print(&l, "#layout<reg = [], lane = [0, 0, 0, 0, 0], warp = [1, 2], cta = []>");
-    l = layout_blocked(tall, 2, row_major, 4, rows_first, 2, 0);
+    l = layout_blocked(tall, 2, row_major, 4, rows_first, 0, 2, 0);
     expect_print(&l, "#layout<reg = [1, 2, 512], lane = [4, 8, 16, 32, 64], warp = [128, 256], "
                      "cta = []>");
-    layout rows = layout_blocked(square, 2, row_major, 4, rows_first, 2, 0);
+    layout rows = layout_blocked(square, 2, row_major, 4, rows_first, 0, 2, 0);
     expect_print(&rows, "#layout<reg = [1, 2, 512], lane = [4, 8, 16, 32, 64], "
                         "warp = [128, 256], cta = []>");
     layout columns = layout_permute(&rows, square, 2, row_major);
@@ -252,7 +253,7 @@ static void test_worked_examples(void **state) {
                            "warp = [4, 8], cta = []>");
     assert_int_equal(layout_classify(&columns, &rows), LAYOUT_CONVERT_SHARED);
     const uint32_t line[] = {256};
-    l = layout_blocked(line, 1, rows_first, 2, rows_first, 2, 0);
+    l = layout_blocked(line, 1, rows_first, 2, rows_first, 0, 2, 0);
     expect_print(&l, "#layout<reg = [1], lane = [2, 4, 8, 16, 32], warp = [64, 128], cta = []>");
     l = layout_join(&l);
     expect_print(&l,

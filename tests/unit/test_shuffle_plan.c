@@ -92,8 +92,8 @@ static void test_transposes(void **state) {
         for (unsigned n = 0; n <= 5; n++) {
             for (unsigned vec = 1; vec <= 8; vec *= 2) {
                 uint32_t shape[] = {1u << m, 1u << n};
-                layout a = layout_blocked(shape, 2, rows, vec, columns, 0, 0);
-                layout b = layout_blocked(shape, 2, columns, vec, rows, 0, 0);
+                layout a = layout_blocked(shape, 2, rows, vec, columns, 0, 0, 0);
+                layout b = layout_blocked(shape, 2, columns, vec, rows, 0, 0, 0);
                 check_pair(&a, &b, count);
             }
         }

@@ -96,8 +96,8 @@ static void test_transposes(void **state) {
                 for (unsigned warps = 0; warps <= 3; warps++) {
                     uint32_t shape[] = {1u << m, 1u << n};
                     unsigned vec = 16 / bytes;
-                    layout a = layout_blocked(shape, 2, rows, vec, columns, warps, 0);
-                    layout b = layout_blocked(shape, 2, columns, vec, rows, warps, 0);
+                    layout a = layout_blocked(shape, 2, rows, vec, columns, 0, warps, 0);
+                    layout b = layout_blocked(shape, 2, columns, vec, rows, 0, warps, 0);
                     check_pair(&a, &b, bytes);
                     check_pair(&b, &a, bytes);
                 }
@@ -111,8 +111,8 @@ static void test_vectors_survive(void **state) {
     (void)state;
     const uint8_t rows[] = {1, 0}, columns[] = {0, 1};
     const uint32_t shape[] = {64, 64};
-    layout a = layout_blocked(shape, 2, rows, 8, columns, 2, 0);
-    layout b = layout_blocked(shape, 2, rows, 4, columns, 2, 0);
+    layout a = layout_blocked(shape, 2, rows, 8, columns, 0, 2, 0);
+    layout b = layout_blocked(shape, 2, rows, 4, columns, 0, 2, 0);
     assert_int_equal(swizzle_choose(&a, &b, 2).vec_log2, 3); // a far register bit makes it 16 bytes
     assert_int_equal(swizzle_choose(&a, &b, 4).vec_log2, 2);
     assert_int_equal(swizzle_choose(&a, &b, 8).vec_log2, 1);
