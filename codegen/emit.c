@@ -475,9 +475,10 @@ static void emit_op(emitter *e, const ir_op *op) {
     e->at = op->range;
     e->op = op;
     set_debug_location(e, op->range);
-    if (e->starting && smem_needs_started(e->smem, op)) {
+    if (e->starting && smem_crosses(e->smem, op)) {
         e->starting = false;
-        e->tgt->cluster_started(e);
+        if (++e->barriers != e->options->test_drop_barrier)
+            e->tgt->cluster_started(e);
     }
     switch (smem_barrier_before(e->smem, op)) {
     case SMEM_NO_BARRIER:
@@ -610,13 +611,11 @@ bool emit_function(emitter *e) {
     e->smem = smem_plan_create(f, e->axis, e->arena);
     e->regs = ARENA_ARRAY(e->arena, LLVMValueRef *, f->num_values);
     e->barriers = 0;
-    e->starting = false;
     LLVMValueRef *params = emit_new_regs(e, f->num_params);
     e->tgt->begin_function(e, params);
     for (uint32_t i = 0; i < f->num_params; i++)
         emit_set_regs(e, f->body->args[i], &params[i]);
-    for (const ir_op *op = f->body->first; op && !e->starting; op = op->next)
-        e->starting = smem_needs_started(e->smem, op);
+    e->starting = smem_waits_at_start(e->smem);
     if (e->starting)
         e->tgt->cluster_start(e);
     emit_check_params(e);

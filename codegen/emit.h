@@ -146,7 +146,10 @@ typedef enum smem_barrier { SMEM_NO_BARRIER, SMEM_CTA_BARRIER, SMEM_PROGRAM_BARR
 smem_barrier smem_barrier_before(const smem_plan *p, const ir_op *op);
 /// Whether a CTA must wait for the others before it exits: they may still read its memory.
 bool smem_barrier_at_end(const smem_plan *p);
-/// Whether some op at or under `op` needs all CTAs of the program to have started.
-bool smem_needs_started(const smem_plan *p, const ir_op *op);
+/// Whether a CTA writes to the memory of others that it may not yet have met at a barrier: it must
+/// wait until they have started, before the first op that has to do with other CTAs.
+bool smem_waits_at_start(const smem_plan *p);
+/// Whether `op`, or one under it, has a barrier of the program or moves data between CTAs.
+bool smem_crosses(const smem_plan *p, const ir_op *op);
 
 #endif

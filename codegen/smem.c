@@ -37,10 +37,10 @@ struct smem_plan {
     uint32_t total;
     const access **by_op;  ///< by op id; NULL for ops that touch nothing
     smem_barrier *barrier; ///< by op id
-    bool *needs_started;   ///< by op id: it, or one in its regions, crosses CTAs
+    bool *crosses;         ///< by op id: it, or one in its regions, has to do with other CTAs
     const uint32_t *uses;  ///< by value id
-    bool waits_at_end;
-    bool one_cta; ///< of the program
+    bool waits_at_start, waits_at_end; ///< for other CTAs
+    bool one_cta;                      ///< of the program
     VEC(access) all;
     arena *arena;
     const axis_analysis *axis;
@@ -154,7 +154,8 @@ static void place_scratch(smem_plan *p) {
 
 /// Accesses since the last barrier of the program, as bit sets over smem_plan.all that lie side by
 /// side. `recent` ones were made since the last barrier of either kind, `earlier` ones in an earlier
-/// iteration of a loop that we are in, `stale` ones in one that computes their pointer anew.
+/// iteration of a loop that we are in, `stale` ones in one that computes their pointer anew. One more
+/// `pending` bit at the end: some CTA may not have started yet.
 typedef struct state {
     uint64_t *pending, *recent, *stale, *earlier;
     uint32_t words;
@@ -167,7 +168,7 @@ static void copy_state(state *to, const state *from) {
 }
 
 static state new_state(smem_plan *p, const state *copy_of) {
-    state s = {.words = (p->all.len + 63) / 64};
+    state s = {.words = p->all.len / 64 + 1};
     s.pending = ARENA_ARRAY(p->arena, uint64_t, state_words(&s));
     s.recent = s.pending + s.words;
     s.stale = s.recent + s.words;
@@ -277,6 +278,7 @@ static void flow_access(smem_plan *p, state *s, const access *a) {
         p->changed = true;
     }
     pass_barrier(p, s, p->barrier[id]);
+    p->waits_at_start |= a->pushes && has(s->pending, p->all.len);
     pass_barrier(p, s, a->inner);
     s->pending[i / 64] |= 1ull << (i % 64);
     s->recent[i / 64] |= 1ull << (i % 64);
@@ -322,16 +324,16 @@ static void flow_block(smem_plan *p, state *s, const ir_block *b) {
     }
 }
 
-/// Marks what needs all CTAs to have started; true if something in the block does.
-static bool mark_needs_started(smem_plan *p, const ir_block *b) {
+/// Marks what has to do with other CTAs; true if something in the block does.
+static bool mark_crosses(smem_plan *p, const ir_block *b) {
     bool any = false;
     for (const ir_op *op = b->first; op; op = op->next) {
         const access *a = p->by_op[op->id];
         bool crosses = op->opcode == OP_BARRIER || p->barrier[op->id] == SMEM_PROGRAM_BARRIER ||
                        (a && a->inner == SMEM_PROGRAM_BARRIER);
         for (uint32_t i = 0; i < op->num_regions && !ir_has_trait(op, ISOLATED); i++)
-            crosses |= mark_needs_started(p, op->regions[i]);
-        p->needs_started[op->id] = crosses;
+            crosses |= mark_crosses(p, op->regions[i]);
+        p->crosses[op->id] = crosses;
         any |= crosses;
     }
     return any;
@@ -343,7 +345,7 @@ smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a) {
     p->axis = axis;
     p->by_op = ARENA_ARRAY(a, const access *, f->num_ops);
     p->barrier = ARENA_ARRAY(a, smem_barrier, f->num_ops);
-    p->needs_started = ARENA_ARRAY(a, bool, f->num_ops);
+    p->crosses = ARENA_ARRAY(a, bool, f->num_ops);
     p->uses = ir_count_uses(f, a);
     p->one_cta = f->num_ctas == 1;
     collect(p, f->body);
@@ -351,15 +353,16 @@ smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a) {
     for (uint32_t i = 0; i < p->all.len; i++)
         p->by_op[p->all.data[i].op->id] = &p->all.data[i];
     do {
-        p->changed = false;
+        p->changed = p->waits_at_start = false;
         state s = new_state(p, NULL);
+        s.pending[p->all.len / 64] |= 1ull << (p->all.len % 64);
         flow_block(p, &s, f->body);
         p->waits_at_end = false;
         for (uint32_t i = 0; i < p->all.len; i++)
             p->waits_at_end |= has(s.pending, i) && p->all.data[i].pulls;
     } while (p->changed);
     if (f->num_ctas > 1)
-        mark_needs_started(p, f->body);
+        mark_crosses(p, f->body);
     return p;
 }
 
@@ -373,7 +376,9 @@ smem_barrier smem_barrier_before(const smem_plan *p, const ir_op *op) { return p
 
 bool smem_barrier_at_end(const smem_plan *p) { return p->waits_at_end; }
 
-bool smem_needs_started(const smem_plan *p, const ir_op *op) { return p->needs_started[op->id]; }
+bool smem_waits_at_start(const smem_plan *p) { return p->waits_at_start; }
+
+bool smem_crosses(const smem_plan *p, const ir_op *op) { return p->crosses[op->id]; }
 
 bool smem_fits(emitter *e, const ir_op *op, uint32_t bytes) {
     const cg_arch *arch = e->options->arch;

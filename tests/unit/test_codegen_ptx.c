@@ -448,7 +448,8 @@ static void test_refusals(void **state) {
     expect_refusal(a, empty, &options, "sm_90 needs PTX 7.8 or newer, but 7.0 was asked for");
     options.ptx_version = 0;
     expect_refusal(a, "func @k() {num_warps = 1, num_ctas = 2, num_stages = 1} {\nreturn\n}\n",
-                   &options, "num_ctas = 2 is not supported yet");
+                   &(cg_options){.arch = cg_find_arch("sm_80")},
+                   "num_ctas = 2 needs clusters of blocks, which sm_80 does not have");
     expect_refusal(a, sv_format(a, "%s%s", empty, empty).data,
                    &(cg_options){.arch = cg_find_arch("sm_80")}, "'k'");
     assert_null(cg_find_arch("sm_12"));

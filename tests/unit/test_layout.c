@@ -223,6 +223,57 @@ static void test_blocked(void **state) {
     for_every_shape(check_blocked);
 }
 
+/// How the CTAs share a tile: every place agrees on its element's number with the CTA that is said to
+/// hold it, and a CTA's numbers are all there are.
+static void check_share(const layout *l) {
+    layout_share s = layout_share_ctas(l);
+    assert_true(s.local_bits <= l->index_bits);
+    uint32_t threads = 1u << (layout_place_bits(l) - l->cta_bits);
+    for (uint32_t i = 0; i < 1u << l->index_bits; i++) {
+        uint32_t owner = layout_share_owner(&s, i), local = layout_share_local(&s, i), held = 0;
+        assert_true(owner < 1u << l->cta_bits && !(owner & s.copies));
+        assert_true(local < 1u << s.local_bits);
+        for (uint32_t t = 0; t < threads; t++) {
+            layout_place p = {.reg = t & (layout_reg_count(l) - 1), .cta = owner};
+            p.lane = t >> l->reg_bits & 31;
+            p.warp = t >> (l->reg_bits + 5);
+            held += layout_apply(l, p) == i;
+        }
+        assert_true(held > 0); // the owner does hold it
+        for (uint32_t k = 0; k < i; k++)
+            assert_false(layout_share_owner(&s, k) == owner && layout_share_local(&s, k) == local);
+    }
+    if (l->cta_bits == 0) { // then numbers are indices
+        for (uint32_t i = 0; i < 1u << l->index_bits; i++)
+            assert_int_equal(layout_share_local(&s, i), i);
+    }
+}
+
+static void test_share(void **state) {
+    (void)state;
+    uint64_t rng = 77;
+    for (unsigned round = 0; round < 400; round++) {
+        unsigned n = 1 + next_random(&rng) % 6, ctas = next_random(&rng) % 4;
+        layout l = random_layout(&rng, n, n > 5 ? 2 : 1, next_random(&rng) % 2, ctas);
+        check_share(&l);
+    }
+}
+
+/// CTAs go along what nothing reduces, before the warps; along the rest only after them.
+static void test_blocked_ctas(void **state) {
+    (void)state;
+    const uint8_t row_major[] = {1, 0}, rows_first[] = {0, 1}, only[] = {0};
+    const uint32_t rows[] = {4, 1024}, line[] = {4096}, small[] = {128};
+    layout l = layout_blocked(rows, 2, row_major, 4, rows_first, 1, 2, 2); // a row each
+    assert_int_equal(layout_cta(&l)[0], 1024);
+    assert_int_equal(layout_cta(&l)[1], 2048);
+    assert_int_equal(layout_warp(&l)[0], 128);
+    l = layout_blocked(line, 1, only, 4, only, 0, 2, 1); // half of the line each
+    assert_int_equal(layout_cta(&l)[0], 2048);
+    l = layout_blocked(small, 1, only, 1, only, 0, 2, 1); // too small: copies
+    assert_int_equal(layout_cta(&l)[0], 0);
+}
+
 static void expect_print(const layout *l, const char *want) {
     arena *a = arena_create();
     strbuf s;
@@ -506,6 +557,8 @@ int main(void) {
         cmocka_unit_test(test_places_random),
         cmocka_unit_test(test_invalid),
         cmocka_unit_test(test_blocked),
+        cmocka_unit_test(test_blocked_ctas),
+        cmocka_unit_test(test_share),
         cmocka_unit_test(test_worked_examples),
         cmocka_unit_test(test_permute),
         cmocka_unit_test(test_broadcast_and_reduce),

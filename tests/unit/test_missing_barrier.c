@@ -150,10 +150,10 @@ typedef struct compiled {
 } compiled;
 
 /// Leaves out the drop-th barrier; 0: none.
-static compiled compile(const example *x, uint32_t num_warps, unsigned drop) {
+static compiled compile(const example *x, uint32_t num_warps, uint32_t num_ctas, unsigned drop) {
     compiled c = {.arena = arena_create()};
     diag *d = diag_create(c.arena);
-    fe_options fe = {.num_warps = num_warps, .num_ctas = 1, .num_stages = 3};
+    fe_options fe = {.num_warps = num_warps, .num_ctas = num_ctas, .num_stages = 3};
     cg_options options = {.source_name = "t.tile", .test_drop_barrier = drop, .keep_llvm_ir = true};
     fe_program *p = fe_load(c.arena, d, diag_add_file(d, "t.tile", sv_from(x->source)), &fe);
     ir_module *m = ir_module_create(c.arena, d);
@@ -212,26 +212,26 @@ static unsigned count_right(const example *e, const compiled *c, unsigned *out_t
     return right;
 }
 
-static void check(const example *e, uint32_t num_warps) {
+static void check(const example *e, uint32_t num_warps, uint32_t num_ctas) {
     unsigned tried;
-    compiled whole = compile(e, num_warps, 0);
+    compiled whole = compile(e, num_warps, num_ctas, 0);
     unsigned right = count_right(e, &whole, &tried);
     if (right != tried)
-        fail_msg("%s, %u warps: wrong in %u of %u orders", e->name, num_warps, tried - right,
-                 tried);
+        fail_msg("%s, %u warps, %u CTAs: wrong in %u of %u orders", e->name, num_warps, num_ctas,
+                 tried - right, tried);
     unsigned n = 0;
     for (bool same = false; !same;) {
-        compiled c = compile(e, num_warps, n + 1);
+        compiled c = compile(e, num_warps, num_ctas, n + 1);
         same = sv_equal(c.binary.llvm_ir, whole.binary.llvm_ir); // there is no such barrier
         if (!same && count_right(e, &c, &tried) == tried)
-            fail_msg("%s, %u warps: without barrier %u, no order is wrong", e->name, num_warps,
-                     n + 1);
+            fail_msg("%s, %u warps, %u CTAs: without barrier %u, no order is wrong", e->name,
+                     num_warps, num_ctas, n + 1);
         n += !same;
         discard(&c);
     }
     if (n < e->least_barriers)
-        fail_msg("%s, %u warps: only %u barriers", e->name, num_warps, n);
-    print_message("%s, %u warps: %u barriers\n", e->name, num_warps, n);
+        fail_msg("%s, %u warps, %u CTAs: only %u barriers", e->name, num_warps, num_ctas, n);
+    print_message("%s, %u warps, %u CTAs: %u barriers\n", e->name, num_warps, num_ctas, n);
     discard(&whole);
 }
 
@@ -239,10 +239,20 @@ static void test_examples(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
         for (uint32_t warps = 2; warps <= 8; warps *= 2) // a warp of its own runs in lockstep
-            check(&examples[i], warps);
+            check(&examples[i], warps, 1);
+}
+
+/// The barriers of a cluster: when its CTAs start, when they exchange, before they exit.
+static void test_clusters(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        for (uint32_t ctas = 2; ctas <= 4; ctas *= 2)
+            for (uint32_t warps = 1; warps <= 4; warps *= 4)
+                check(&examples[i], warps, ctas);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples),
+                                       cmocka_unit_test(test_clusters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // Where barriers go: each row is the body of a kernel and, for its loads, stores, atomics,
-// reductions and conversions in program order, 'B' if a barrier must stand before it, else '.'.
+// reductions and conversions in program order, 'B' if a barrier must stand before it, else '.'. In a
+// cluster, 'B' is one of each CTA's threads and 'C' one of all.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,6 +109,40 @@ static const row rows[] = {
      ".."},
 };
 
+// The same in a cluster of two: #l0 has half of the tile in each CTA, #l1 other warps of the same
+// CTA, #l2 other CTAs.
+static const char cluster_header[] =
+    "#l0 = #layout<reg = [], lane = [1, 2, 4, 8, 16], warp = [32], cta = [64]>\n"
+    "#l1 = #layout<reg = [], lane = [2, 4, 8, 16, 32], warp = [1], cta = [64]>\n"
+    "#l2 = #layout<reg = [], lane = [4, 8, 16, 32, 64], warp = [1], cta = [2]>\n"
+    "func @k(%x: *i32, %n: i32) {num_warps = 2, num_ctas = 2, num_stages = 1} {\n"
+    "%i: tile<128xi32, #l0> = arange {start = 0}\n"
+    "%xs: tile<128x*i32, #l0> = splat %x\n"
+    "%px: tile<128x*i32, #l0> = addptr %xs, %i\n"
+    "%s0: i32 = const {value = 0}\n"
+    "%s1: i32 = const {value = 1}\n";
+
+#define CONVERT(r, v, to) "%" r ": tile<128xi32, #" to "> = convert_layout %" v "\n"
+
+// After the op's letters: 's' if CTAs wait for each other at the start, 'e' at the end.
+static const row cluster_rows[] = {
+    {"a reduction", REDUCE("r", "i"), ".s"},
+    {"reductions take turns", REDUCE("r", "i") REDUCE("s", "i") REDUCE("t", "i"), "...s"},
+    {"one reduction in a loop", "for %s0, %n, %s1 (%k: i32) {\n" REDUCE("r", "i") "yield\n}\n",
+     "C"},
+    {"within the CTA", CONVERT("a", "i", "l1") CONVERT("b", "a", "l0") CONVERT("c", "b", "l1"),
+     "..."},
+    {"across", CONVERT("a", "i", "l2"), ".e"},
+    {"across, after a barrier", CONVERT("a", "i", "l2") "barrier\n", "."},
+    {"scratch that others may still read",
+     CONVERT("a", "i", "l2") CONVERT("b", "i", "l1") CONVERT("c", "i", "l1"), "..C"},
+    {"scratch that others write, still being read here",
+     REDUCE("r", "i") CONVERT("b", "i", "l1") CONVERT("c", "i", "l1") REDUCE("t", "i"), "...Cs"},
+    {"a scalar that another CTA may overwrite", "%v: i32 = load %x\nstore %px, %i\n", ".C"},
+    {"started, by the barrier of a conversion", CONVERT("a", "i", "l2") REDUCE("r", "i"), ".."},
+    {"a reduction meets all", REDUCE("r", "i") CONVERT("a", "i", "l2") REDUCE("t", "i"), "...s"},
+};
+
 static bool is_listed(const ir_op *op) {
     switch (op->opcode) {
     case OP_LOAD:
@@ -124,18 +159,19 @@ static bool is_listed(const ir_op *op) {
 
 typedef struct listing {
     const smem_plan *plan;
+    const char *letters; ///< by smem_barrier
     strbuf text;
 } listing;
 
 static void list_op(ir_op *op, void *ctx) {
     listing *l = ctx;
     if (is_listed(op))
-        strbuf_putc(&l->text, smem_barrier_before(l->plan, op) ? 'B' : '.');
+        strbuf_putc(&l->text, l->letters[smem_barrier_before(l->plan, op)]);
 }
 
-static ir_func *parse(arena *a, const char *body) {
+static ir_func *parse_after(arena *a, const char *start, const char *body) {
     diag *d = diag_create(a);
-    sv text = sv_format(a, "%s%sreturn\n}\n", header, body);
+    sv text = sv_format(a, "%s%sreturn\n}\n", start, body);
     ir_module *m = ir_parse(a, d, diag_add_file(d, "test.tir", text));
     if (m && ir_verify(m->first, NULL))
         return m->first;
@@ -146,22 +182,34 @@ static ir_func *parse(arena *a, const char *body) {
     return NULL;
 }
 
+static ir_func *parse(arena *a, const char *body) { return parse_after(a, header, body); }
+
+/// False, with a message, if the barriers are others than the row's.
+static bool check_row(const char *start, const char *letters, const row *r) {
+    arena *a = arena_create();
+    ir_func *f = parse_after(a, start, r->body);
+    assert_non_null(f);
+    listing l = {.plan = smem_plan_create(f, axis_analyze(f, a), a), .letters = letters};
+    strbuf_init(&l.text, a);
+    ir_walk(f->body, list_op, &l);
+    if (f->num_ctas > 1 && smem_waits_at_start(l.plan))
+        strbuf_putc(&l.text, 's');
+    if (f->num_ctas > 1 && smem_barrier_at_end(l.plan))
+        strbuf_putc(&l.text, 'e');
+    bool ok = !strcmp(l.text.data, r->barriers);
+    if (!ok)
+        print_error("%s: expected %s, got %s\n", r->what, r->barriers, l.text.data);
+    arena_destroy(a);
+    return ok;
+}
+
 static void test_barriers(void **state) {
     (void)state;
     unsigned wrong = 0;
-    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        arena *a = arena_create();
-        ir_func *f = parse(a, rows[i].body);
-        assert_non_null(f);
-        listing l = {.plan = smem_plan_create(f, axis_analyze(f, a), a)};
-        strbuf_init(&l.text, a);
-        ir_walk(f->body, list_op, &l);
-        if (strcmp(l.text.data, rows[i].barriers)) {
-            print_error("%s: expected %s, got %s\n", rows[i].what, rows[i].barriers, l.text.data);
-            wrong++;
-        }
-        arena_destroy(a);
-    }
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        wrong += !check_row(header, ".BB", &rows[i]);
+    for (unsigned i = 0; i < sizeof(cluster_rows) / sizeof(cluster_rows[0]); i++)
+        wrong += !check_row(cluster_header, ".BC", &cluster_rows[i]);
     assert_int_equal(wrong, 0);
 }
 
