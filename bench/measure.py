@@ -36,7 +36,7 @@ class HostEvent:
 
 class Meter:
     def __init__(self, device="cuda"):
-        self.device = device
+        self.device, self.problems = device, []
         self.flush = torch.empty(FLUSH_BYTES if device == "cuda" else 1, dtype=torch.int8, device=device)
         for i in range(3000 if device == "cuda" else 0):  # some 0.3 s, for the clocks to rise
             self.flush.fill_(i % 2)
@@ -93,11 +93,11 @@ class Meter:
                 else:
                     v.launch()
             except Exception as e:  # a kernel that does not fit, a form that a peer cannot run
-                print(f"FAILED {workload.name} {v.peer} {v.settings}: {str(e)[:200]}", flush=True)
+                self.problems.append(f"{workload.name} {v.peer} {v.settings}: {str(e)[:200]}")
                 continue
             # A peer may compute a little less exactly than we promise; it is told with its error.
             if v.checked and not v.error <= (1 if v.peer == "tile" else 64):
-                print(f"WRONG {workload.name} {v.peer} {v.settings}: {v.error} of the allowed error", flush=True)
+                self.problems.append(f"{workload.name} {v.peer} {v.settings}: wrong, {v.error:.4g} of the allowed error")
                 continue
             right.append(v)
         del references

@@ -108,7 +108,8 @@ ROWS = {
     "layernorm": (layernorm_rows, None, None, "y x w b y_stride x_stride n_cols eps"),
     "cross_entropy": (cross_entropy_rows, cross_entropy_online, None, "loss x target x_stride n_cols"),
 }
-ONLINE = ((1024, 4), (2048, 4), (4096, 8), (8192, 16))  # BLOCK, num_warps
+ONLINE = ((2048, 4), (4096, 8), (8192, 16))  # BLOCK, num_warps
+MOST_IN_REGISTERS = 65536  # beyond, a row in one block spills and takes three times as long as online
 
 
 class Launch:
@@ -142,7 +143,7 @@ def launches(op, rows, cols, sms):
     one, online, persistent, names = ROWS[op]
     block = triton.next_power_of_2(cols)
     for warps in WARPS:
-        if block // (32 * warps) <= 128 and (warps == 1 or block >= 32 * warps):
+        if block <= MOST_IN_REGISTERS and block // (32 * warps) <= 128 and (warps == 1 or block >= 32 * warps):
             yield Launch(f"rows warps={warps}", one, names, {"BLOCK": block}, warps, (rows,))
     if online and cols > 4096:
         for b, warps in ONLINE:

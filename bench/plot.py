@@ -52,7 +52,7 @@ def draw(rows, title):
 
     def y(v):
         return HEIGHT - BOTTOM - v / top * (HEIGHT - TOP - BOTTOM)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="Helvetica, Arial, sans-serif" font-size="12">',
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="Helvetica, Arial, DejaVu Sans, sans-serif" font-size="12">',
            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
            f'<text x="{LEFT}" y="24" font-size="15" font-weight="bold" fill="#1f2328">{title}</text>',
            f'<text x="16" y="{(TOP + HEIGHT - BOTTOM) / 2:.0f}" fill="#57606a" text-anchor="middle" '
@@ -89,7 +89,7 @@ def main():
     for op, title in TITLES.items():
         for dtype in ("fp32", "bf16"):
             rows = [r for r in result["rows"] if r["op"] == op and r["dtype"] == dtype and (op == "vector_add" or r["rows"] == 4096)]
-            if len({r["cols"] for r in rows}) < 3:
+            if len({r["cols"] for r in rows}) < 4:
                 continue
             shape = "" if op == "vector_add" else ", 4096 rows"
             with open(os.path.join(sys.argv[2], f"{op}-{dtype}.svg"), "w") as f:

@@ -30,7 +30,7 @@ def verdict(row):
     if met is None:
         return ""
     have, want = (to_peer, row["goal"][0]) if row["goal"][0] else (to_copy, row["goal"][1])
-    return "met" if met else f"**short by {(1 - have / want) * 100:.1f} %**" if have else "**nothing of ours**"
+    return "met" if met else f"**short by {(1 - have / want) * 100:.1f} %**" if have else "**no right result of ours**"
 
 
 def number(x, digits=3):
@@ -106,6 +106,11 @@ def around(r):
     return out
 
 
+def remarks(r):
+    out = ["", "## Failures", ""] + [f"- {f}" for f in r["failures"]] if r["failures"] else []
+    return out + (["", f"**Left out for lack of time**: {', '.join(r['left_out'])}."] if r["left_out"] else [])
+
+
 def markdown(r, name):
     smi = r.get("nvidia_smi", {})
     goals = [row for row in r["rows"] if judge(row)[3] is not None]
@@ -120,7 +125,7 @@ def markdown(r, name):
            f"7 times, the best (and a second within 3 %) go on. These take turns launch by launch, {r['rounds']} rounds of 3 to 12 launches each, a fill of 256 MiB "
            "flushing the L2 cache before every launch; time between CUDA events. Reported: the median of the rounds' medians [slowest round, fastest round]. "
            "GB/s counts every input read once and every output written once. *Triton*: one row per program with num_warps 1 to 32, persistent programs (8 warps, 4 stages or the "
-           "2 that fit, grid by occupancy), online in blocks for rows over 4096. *Ours*: the one launch that examples/ picks for the shape (`--plan`), not swept. *Copy*: the better of cuMemcpyDtoD "
+           "2 that fit, grid by occupancy), online in blocks for rows over 4096 (beyond 65536 alone: one block spills, and takes three times as long). *Ours*: the one launch that examples/ picks for the shape (`--plan`), not swept. *Copy*: the better of cuMemcpyDtoD "
            "and our own kernel of 16-byte accesses, as many bytes in all, half read and half written. torch.compile (dynamic=False) at some shapes only.", "",
            f"**Goals**: {len(goals) - len(short)} of {len(goals)} met." + (" Short: " + ", ".join(
                f"{row['name']} ({verdict(row).strip('*')})" for row in short) + "." if short else "")]
@@ -129,11 +134,8 @@ def markdown(r, name):
         if rows:
             out += ["", f"## {title}", ""] + table(rows)
     out += around(r)
+    out += remarks(r)
     out += ["", "## Settings", "", "Of ours: what the example picked, registers and spilled bytes of a thread, and the largest error as a fraction of what is allowed.", ""] + settings(r["rows"])
-    if r["left_out"]:
-        out += ["", f"**Left out for lack of time**: {', '.join(r['left_out'])}."]
-    if r["failures"]:
-        out += ["", "## Failures", ""] + [f"- {f}" for f in r["failures"]]
     return "\n".join(out) + "\n"
 
 

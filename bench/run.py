@@ -140,6 +140,9 @@ class Run:
             final, tried = self.meter.run(w, values, list(self.variants(w, values)))
         finally:
             self.tile.forget()
+            for problem in self.meter.problems:
+                self.fail(*problem.split(": ", 1))
+            self.meter.problems.clear()
         row = {"name": w.name, "op": w.op, "dtype": w.dtype, "rows": w.rows, "cols": w.cols, "table": w.table,
                "bytes": w.bytes(values), "goal": w.goal, "final": final, "tried": tried,
                "seconds": round(time.perf_counter() - began, 2)}
