@@ -109,6 +109,7 @@ bool program_evaluate(fe_program *p, const fe_module *m, const ast_expr *e, valu
     scope names;
     call_frame frame = {.func = &nowhere};
     lowering lo = begin_lowering(p, scratch, m, p->options, &names, &frame);
+    names.until = e->range.begin;
     *out = lower_expr(&lo, e);
     if (out->kind == VALUE_IR)
         lower_error(&lo, e->range, "expected a value that is known at compile time");
@@ -171,7 +172,7 @@ static value constexpr_param(lowering *lo, const fe_kernel *k, uint32_t index, c
                            "'%" SV_FMT "' is constexpr: it takes a value, not a type",
                            SV_ARG(p->name));
     if (source->default_value)
-        return lower_expr(lo, source->default_value);
+        return lower_default(lo, lo->scope->module, source->default_value);
     if (option_value(lo->options, p->name, &v))
         return v;
     return lower_error(lo, source->range,

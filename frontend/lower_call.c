@@ -70,15 +70,23 @@ static bool bind_keywords(lowering *lo, const ast_func *f, const call_args *args
     return true;
 }
 
-/// A parameter's default, which sees the names of the function's file.
-static value lower_default(lowering *lo, const ast_param *p, scope *s, call_frame *frame) {
-    scope *saved_scope = lo->scope;
-    call_frame *saved_frame = lo->frames;
-    lo->scope = s;
+value lower_default(lowering *lo, const fe_module *m, const ast_expr *e) {
+    scope names, *saved = lo->scope;
+    scope_init(&names, lo->arena, m);
+    names.until = e->range.begin;
+    lo->scope = &names;
+    value v = lower_expr(lo, e);
+    lo->scope = saved;
+    return v;
+}
+
+/// The same for a function that is called.
+static value lower_callee_default(lowering *lo, const ast_param *p, const scope *s,
+                                  call_frame *frame) {
+    call_frame *saved = lo->frames;
     lo->frames = frame;
-    value v = lower_expr(lo, p->default_value);
-    lo->frames = saved_frame;
-    lo->scope = saved_scope;
+    value v = lower_default(lo, s->module, p->default_value);
+    lo->frames = saved;
     return v;
 }
 
@@ -103,7 +111,7 @@ static bool bind_params(lowering *lo, const value *callee, const call_args *args
             return false;
         }
         if (!is_bound[i])
-            bound[i] = lower_default(lo, p, s, frame);
+            bound[i] = lower_callee_default(lo, p, s, frame);
         if (bound[i].kind == VALUE_POISON)
             return false;
         if (bound[i].kind == VALUE_IR &&

@@ -18,6 +18,7 @@ static value lower_global(lowering *lo, const fe_module *m, const symbol *s, src
     }
     scope globals, *saved = lo->scope;
     scope_init(&globals, lo->arena, m);
+    globals.until = s->range.begin;
     lo->scope = &globals;
     value v = lower_expr(lo, s->global->value);
     lo->scope = saved;
@@ -27,6 +28,10 @@ static value lower_global(lowering *lo, const fe_module *m, const symbol *s, src
                         "'%" SV_FMT "' is not known at compile time; a kernel can use globals that "
                         "are constants, and takes the rest as arguments",
                         SV_ARG(s->name));
+    annotation a = annotation_read(m, s->global->annotation);
+    if (!m->is_python && a.kind != ANNOTATION_NONE && a.kind != ANNOTATION_CONSTEXPR)
+        v = lower_error(lo, s->global->annotation->range,
+                        "a constant of the file is annotated with constexpr, or not at all");
     v.defined = s->range;
     return v;
 }
@@ -87,6 +92,18 @@ static value report_unknown(lowering *lo, sv name, src_range range) {
     return value_poison();
 }
 
+/// The top-level definition that a name means, in *m; NULL if there is none.
+static const symbol *find_global(const scope *in, const fe_module **m, sv name) {
+    *m = in->module;
+    if (!in->until)
+        return program_resolve(m, name);
+    const symbol *s = program_find_before(*m, name, in->until);
+    if (!s || s->kind != SYMBOL_IMPORT)
+        return s;
+    *m = s->from_module;
+    return program_resolve(m, s->member);
+}
+
 value lower_name(lowering *lo, sv name, src_range range) {
     const binding *b = scope_find(lo->scope, name);
     if (b && b->state != BINDING_VALUE)
@@ -96,10 +113,16 @@ value lower_name(lowering *lo, sv name, src_range range) {
         v.defined = b->where;
         return v;
     }
-    const fe_module *m = lo->scope->module;
-    const symbol *s = program_resolve(&m, name);
+    const fe_module *m;
+    const symbol *s = find_global(lo->scope, &m, name);
     if (s)
         return lower_symbol(lo, m, s, range);
+    const symbol *later = program_find(m, name);
+    if (later && lo->scope->until) {
+        lower_error(lo, range, "'%" SV_FMT "' is defined only further down", SV_ARG(name));
+        diag_note(lo->diag, later->range, "it is defined here");
+        return value_poison();
+    }
     if (sv_is(name, "tl") || sv_is(name, "triton"))
         return (value){.kind = VALUE_MODULE, .str = name};
     if (sv_is(name, "libdevice"))

@@ -72,6 +72,11 @@ static void lower_annotated(lowering *lo, const ast_stmt *s) {
     bool keeps = a.kind == ANNOTATION_CONSTEXPR;
     if (a.kind == ANNOTATION_INVALID)
         lower_error(lo, s->annotation->range, "%s", a.problem);
+    else if (a.kind == ANNOTATION_UNKNOWN && !lo->scope->module->is_python &&
+             !sv_is(s->annotation->name, "tensor")) // Triton's word for any tile
+        lower_error(lo, s->annotation->range,
+                    "unknown type in an annotation; expected one such as fp32, tl.int32 or "
+                    "constexpr");
     if (!s->value) {
         if (target->kind == EXPR_NAME && keeps)
             lo->scope->keeps_constexpr[scope_slot(lo->scope, target->name)] = true;

@@ -2,6 +2,7 @@
 // top-level name stands for. A .py file is read like a .tile file, except that host code around
 // its kernels (torch, helper functions without @triton.jit) is passed over in silence and becomes
 // an error only where a kernel uses it. signature.c reads parameters, kernels.c finds the kernels.
+#include "frontend/lower.h"
 #include "frontend/program.h"
 
 #include <stdio.h>
@@ -62,6 +63,16 @@ sv program_triton_submodule(sv module, sv name) {
 const symbol *program_find(const fe_module *m, sv name) {
     uint32_t i;
     return name_map_get(&m->symbol_of, name, &i) ? &m->symbols.data[i] : NULL;
+}
+
+const symbol *program_find_before(const fe_module *m, sv name, uint32_t place) {
+    uint32_t i;
+    if (!name_map_get(&m->symbol_of, name, &i))
+        return NULL;
+    for (i++; i-- > 0;) // as a rule the first one looked at
+        if (m->symbols.data[i].range.begin < place && sv_equal(m->symbols.data[i].name, name))
+            return &m->symbols.data[i];
+    return NULL;
 }
 
 const symbol *program_resolve(const fe_module **m, sv name) {
@@ -191,6 +202,26 @@ static void import_module(fe_program *p, fe_module *m, const ast_import *im) {
     add_symbol(p, m, s);
 }
 
+/// Whether a module of Triton's has the name: a built-in, even one that is not supported yet, a
+/// dtype, or what stands in annotations and decorators.
+static bool has_member(sv module, sv name) {
+    static const char *const others[] = {"const", "tensor", "PropagateNan"}, *const decorators[] = {
+                                                                                 "jit", "autotune",
+                                                                                 "heuristics",
+                                                                                 "Config"};
+    bool is_tl = sv_is(module, "tl"), refused;
+    if (builtin_find(module, name, &refused) || refused ||
+        (is_tl && dtype_from_name(name) != DT_VOID))
+        return true;
+    for (unsigned i = 0; i < 3; i++)
+        if (is_tl && sv_is(name, others[i]))
+            return true;
+    for (unsigned i = 0; i < 4; i++)
+        if (sv_is(module, "triton") && sv_is(name, decorators[i]))
+            return true;
+    return false;
+}
+
 /// from triton... import name [as alias]
 static void import_triton_member(fe_program *p, fe_module *m, const ast_import *im) {
     sv module = program_triton_module(im->path);
@@ -209,6 +240,9 @@ static void import_triton_member(fe_program *p, fe_module *m, const ast_import *
         if (sub.len) {
             s.path = sub;
             s.member = (sv){0};
+        } else if (!m->is_python && !has_member(module, im->name)) {
+            diag_error(p->diag, im->range, "'%" SV_FMT "' has no member '%" SV_FMT "'",
+                       SV_ARG(im->path), SV_ARG(im->name));
         }
     }
     add_symbol(p, m, s);

@@ -50,6 +50,8 @@ struct fe_program {
 
 /// The module's top-level name, or NULL. The last definition wins, as in Python.
 const symbol *program_find(const fe_module *m, sv name);
+/// The last definition before a place in the file.
+const symbol *program_find_before(const fe_module *m, sv name, uint32_t place);
 /// Follows imports from file to file: the symbol that is meant, or NULL if it leads nowhere.
 const symbol *program_resolve(const fe_module **m, sv name);
 /// The canonical name ("tl", "tl.math", "libdevice", ...) of a Triton module given by its dotted

@@ -24,6 +24,7 @@ typedef struct binding {
 typedef struct scope {
     arena *arena;
     const fe_module *module; ///< where names that are not local are looked up
+    uint32_t until;          ///< of those, only what stands before this place in the file; 0: all
     sv *names;
     name_map slot_of;      ///< by name
     const binding **slots; ///< NULL: not bound
@@ -143,6 +144,8 @@ bool lower_count(lowering *lo, src_range range);
 void lower_stop(lowering *lo);
 
 // --- lower_call.c
+/// A parameter's default, which sees the names of the function's file above it.
+value lower_default(lowering *lo, const fe_module *m, const ast_expr *e);
 /// Inlines a function: binds its parameters and lowers its body.
 value lower_inline(lowering *lo, const value *callee, const call_args *args);
 

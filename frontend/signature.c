@@ -211,7 +211,9 @@ void program_check_decorators(fe_program *p, const ast_func *f) {
                          "@%" SV_FMT " is not applied yet; give the values and options that it "
                          "would choose",
                          SV_ARG(name));
-        for (uint32_t k = 0; k < e->num_keywords && sv_is(decorator_name(e), "jit"); k++) {
+        if (e->kind == EXPR_CALL && e->items.len && sv_is(name, "jit"))
+            diag_error(p->diag, e->items.data[0]->range, "@jit takes its options by name");
+        for (uint32_t k = 0; k < e->num_keywords && sv_is(name, "jit"); k++) {
             bool known = false;
             for (size_t o = 0; o < sizeof options / sizeof *options; o++)
                 known |= sv_is(e->keywords[k].name, options[o]);
@@ -222,20 +224,37 @@ void program_check_decorators(fe_program *p, const ast_func *f) {
     }
 }
 
+/// The parameter that an entry of do_not_specialize means by name or number; NULL: none.
+static fe_param *find_listed(fe_kernel *k, const ast_expr *e) {
+    if (e->kind == EXPR_INT && !e->int_overflow && e->int_value < k->num_params)
+        return &k->params[e->int_value];
+    for (uint32_t n = 0; e->kind == EXPR_STRING && n < k->num_params; n++)
+        if (sv_equal(e->str, k->params[n].name))
+            return &k->params[n];
+    return NULL;
+}
+
 /// Marks the parameters that do_not_specialize=["name", 3] lists.
-static void read_do_not_specialize(const ast_func *f, fe_kernel *k) {
+static void read_do_not_specialize(fe_program *p, const ast_func *f, fe_kernel *k) {
     for (uint32_t d = 0; d < f->decorators.len; d++) {
         const ast_expr *call = f->decorators.data[d];
         for (uint32_t w = 0; w < call->num_keywords; w++) {
-            if (!sv_starts_with(call->keywords[w].name, "do_not_specialize"))
+            const ast_expr *list = call->keywords[w].value;
+            if (!sv_starts_with(call->keywords[w].name, "do_not_specialize") ||
+                list->kind == EXPR_NONE)
                 continue;
-            const ast_exprs *list = &call->keywords[w].value->items;
-            for (uint32_t i = 0; i < list->len; i++)
-                for (uint32_t n = 0; n < k->num_params; n++)
-                    if ((list->data[i]->kind == EXPR_STRING &&
-                         sv_equal(list->data[i]->str, k->params[n].name)) ||
-                        (list->data[i]->kind == EXPR_INT && list->data[i]->int_value == n))
-                        k->params[n].do_not_specialize = true;
+            if (list->kind != EXPR_LIST && list->kind != EXPR_TUPLE)
+                diag_error(p->diag, list->range, "expected a list of parameters' names or numbers");
+            for (uint32_t i = 0; i < list->items.len; i++) {
+                fe_param *param = find_listed(k, list->items.data[i]);
+                if (param)
+                    param->do_not_specialize = true;
+                else
+                    diag_error(p->diag, list->items.data[i]->range,
+                               "'%" SV_FMT "' has no such parameter; expected the name or number "
+                               "of one",
+                               SV_ARG(f->name));
+            }
         }
     }
 }
@@ -296,5 +315,5 @@ void program_read_params(fe_program *p, const fe_module *m, fe_kernel *k) {
     k->params = ARENA_ARRAY(p->arena, fe_param, f->num_params + 1);
     for (uint32_t i = 0; i < f->num_params; i++)
         read_param(p, m, &f->params[i], &k->params[i]);
-    read_do_not_specialize(f, k);
+    read_do_not_specialize(p, f, k);
 }

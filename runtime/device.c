@@ -35,7 +35,7 @@ tile_status tile_device_open(const char *name, tile_device **out_device, tile_er
     int index = cuda_index(name);
     bool is_cpu = !strcmp(name, "cpu");
     if (index < 0 && !is_cpu)
-        return rt_fail(error, TILE_ERROR_NOT_FOUND,
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
                        "unknown device '%s'; expected cpu, cuda or cuda:N", name);
     tile_device *d = calloc(1, sizeof *d);
     if (!d)

@@ -22,20 +22,57 @@ typedef struct cpu_state {
     double timeout_s;
 } cpu_state;
 
+/// A number from the environment, or what it is without one. Reports anything else.
+static tile_status read_number(const char *name, double most, double *value, tile_error *error) {
+    const char *text = getenv(name);
+    if (!text)
+        return TILE_OK;
+    char *end;
+    *value = strtod(text, &end);
+    if (*text >= '0' && *text <= '9' && !*end && *value <= most)
+        return TILE_OK;
+    return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "%s: expected a number up to %.0f, got '%s'",
+                   name, most, text);
+}
+
+static tile_status read_order(host_order *order, tile_error *error) {
+    static const char *const names[] = {[HOST_ORDER_FORWARD] = "forward",
+                                        [HOST_ORDER_REVERSE] = "reverse",
+                                        [HOST_ORDER_RANDOM] = "random"};
+    const char *text = getenv("TILE_CPU_ORDER");
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(text ? text : "forward", names[i])) {
+            *order = (host_order)i;
+            return TILE_OK;
+        }
+    return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
+                   "TILE_CPU_ORDER: expected forward, reverse or random, got '%s'", text);
+}
+
+/// How the environment wants programs to be run.
+static tile_status read_environment(cpu_state *s, tile_error *error) {
+    double seed = 1, threads = 0;
+    s->timeout_s = 60;
+    tile_status status = read_order(&s->order, error);
+    status = status ? status : read_number("TILE_CPU_SEED", 9e15, &seed, error);
+    status = status ? status : read_number("TILE_CPU_THREADS", 4096, &threads, error);
+    status = status ? status : read_number("TILE_CPU_TIMEOUT", 1e9, &s->timeout_s, error);
+    s->seed = (uint64_t)seed;
+    s->threads = (unsigned)threads;
+    return status;
+}
+
 static tile_status cpu_open(tile_device *d, int index, tile_error *error) {
     (void)index;
     cpu_state *s = calloc(1, sizeof *s);
     if (!s)
         return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
+    tile_status status = read_environment(s, error);
+    if (status) {
+        free(s);
+        return status;
+    }
     pthread_rwlock_init(&s->lock, NULL);
-    const char *order = getenv("TILE_CPU_ORDER"), *seed = getenv("TILE_CPU_SEED");
-    const char *timeout = getenv("TILE_CPU_TIMEOUT"), *threads = getenv("TILE_CPU_THREADS");
-    s->order = !order || !strcmp(order, "forward") ? HOST_ORDER_FORWARD
-               : !strcmp(order, "reverse")         ? HOST_ORDER_REVERSE
-                                                   : HOST_ORDER_RANDOM;
-    s->seed = seed ? strtoull(seed, NULL, 0) : 1;
-    s->timeout_s = timeout ? strtod(timeout, NULL) : 60;
-    s->threads = threads ? (unsigned)strtoul(threads, NULL, 0) : 0;
     d->state = s;
     tile_device_info *info = &d->info;
     snprintf(info->name, sizeof info->name, "cpu");

@@ -92,7 +92,8 @@ typedef struct tile_kernel tile_kernel;
 // --- devices -------------------------------------------------------------------------------------
 
 /// Opens "cuda:N" (its primary context is retained), "cuda" (= "cuda:0") or "cpu". The device must
-/// outlive everything made from it. Errors: NOT_FOUND (no such device, or no driver), DRIVER.
+/// outlive everything made from it. Errors: INVALID_ARGUMENT (no device
+/// is called that), NOT_FOUND (this machine has none, or no driver), DRIVER.
 TILE_API tile_status tile_device_open(const char *name, tile_device **out_device,
                                       tile_error *error);
 /// NULL is ignored.

@@ -521,25 +521,34 @@ static void run_types(runner *r) {
         printf("skipped %ld rows of types.tsv: cumsum, cumprod, sort\n", r->skipped - skipped);
 }
 
+static bool read_power(const char *text, long most, long *out) {
+    char *end;
+    *out = strtol(text, &end, 10);
+    return *text && !*end && *out >= 1 && *out <= most && (*out & (*out - 1)) == 0;
+}
+
 int main(int argc, char **argv) {
     runner r = {0};
     const char *device = getenv("TILE_TEST_DEVICE");
+    bool ok = true;
     for (int i = 1; i < argc; i++) {
         bool has_value = i + 1 < argc;
         if (!strcmp(argv[i], "--device") && has_value)
             device = argv[++i];
         else if (!strcmp(argv[i], "--only") && has_value)
             r.only = argv[++i];
-        else if (!strcmp(argv[i], "--num-warps") && has_value)
-            r.only_warps = strtol(argv[++i], NULL, 10);
-        else if (!strcmp(argv[i], "--num-ctas") && has_value)
-            r.num_ctas = (uint32_t)strtol(argv[++i], NULL, 10);
-        else if (argv[i][0] != '-' && !r.dir)
+        else if (!strcmp(argv[i], "--num-warps") && has_value) {
+            ok &= read_power(argv[++i], 32, &r.only_warps);
+        } else if (!strcmp(argv[i], "--num-ctas") && has_value) {
+            long ctas;
+            ok &= read_power(argv[++i], 16, &ctas);
+            r.num_ctas = (uint32_t)ctas;
+        } else if (argv[i][0] != '-' && !r.dir)
             r.dir = argv[i];
         else
-            r.dir = NULL, i = argc;
+            ok = false;
     }
-    if (!r.dir) {
+    if (!r.dir || !ok) {
         fprintf(stderr, "usage: tile-cases DIR [--device D] [--only NAME] [--num-warps N] "
                         "[--num-ctas N]\n");
         return 2;

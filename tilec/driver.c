@@ -5,6 +5,7 @@
 #include "codegen/codegen.h"
 #include "ir/passes.h"
 #include "runtime/tile.h"
+#include "tilec/describe.h"
 #include "tilec/options.h"
 
 #define XXH_INLINE_ALL
@@ -105,13 +106,26 @@ static bool put_text(sv text, FILE *f) { return fwrite(text.data, 1, text.len, f
 /// True if the two names are one file.
 static bool is_same_file(const char *a, const char *b) {
     struct stat x, y;
-    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return !stat(a, &x) && !stat(b, &y) && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/// What is wrong with writing to the file: it is one that was read, or will be.
+static const char *why_not_write(const job *j, const char *path) {
+    for (uint32_t i = 0; i < j->o->files.len; i++)
+        if (strcmp(j->o->files.data[i], "-") != 0 && is_same_file(j->o->files.data[i], path))
+            return "it is an input file";
+    for (uint32_t i = 1; j->program && i < fe_file_count(j->program); i++) // the first is no import
+        if (is_same_file(fe_file_path(j->program, i), path))
+            return "it is imported";
+    return NULL;
 }
 
 static bool write_output(job *j, const char *path, sv data) {
     bool is_stdout = !strcmp(path, "-");
-    if (!is_stdout && strcmp(j->path, "-") != 0 && is_same_file(j->path, path))
-        return complain(j, "cannot write", path, "it is the input file");
+    const char *why_not = is_stdout ? NULL : why_not_write(j, path);
+    if (why_not)
+        return complain(j, "cannot write", path, why_not);
     FILE *f = is_stdout ? stdout : fopen(path, "wb");
     if (!f)
         return complain(j, "cannot write", path, strerror(errno));
@@ -240,76 +254,21 @@ static bool lower_file(job *j) {
     return !diag_error_count(j->diag);
 }
 
-// --- --list, --emit=json
-
-static void print_constant(const fe_constant *c, strbuf *out) {
-    switch (c->kind) {
-    case FE_NONE:
-        strbuf_puts(out, "None");
-        break;
-    case FE_BOOL:
-        strbuf_puts(out, c->i ? "True" : "False");
-        break;
-    case FE_INT:
-        strbuf_printf(out, "%lld", (long long)c->i);
-        break;
-    case FE_FLOAT:
-        strbuf_printf(out, "%.17g", c->f);
-        break;
-    case FE_STRING:
-        strbuf_printf(out, "'%" SV_FMT "'", SV_ARG(c->str));
-        break;
-    case FE_DTYPE:
-        strbuf_puts(out, dtype_name(c->type));
-        break;
+/// --list: the kernels of the file, or those that are named.
+static bool list_kernels(job *j, strbuf *out) {
+    if (!check_names(j))
+        return false;
+    bool all = !j->o->kernels.len;
+    uint32_t n = all ? fe_kernel_count(j->program) : j->o->kernels.len;
+    for (uint32_t i = 0; i < n; i++) {
+        const fe_kernel *k = all ? fe_get_kernel(j->program, i)
+                                 : fe_find_kernel(j->program, sv_from(j->o->kernels.data[i]));
+        if (j->o->json)
+            describe_kernel_json(j->arena, k, out);
+        else
+            describe_kernel(k, out);
     }
-}
-
-static void list_kernels(const job *j, strbuf *out) {
-    for (uint32_t i = 0; i < fe_kernel_count(j->program); i++) {
-        const fe_kernel *k = fe_get_kernel(j->program, i);
-        strbuf_printf(out, "%" SV_FMT "(", SV_ARG(k->name));
-        for (uint32_t n = 0; n < k->num_params; n++) {
-            const fe_param *p = &k->params[n];
-            strbuf_printf(out, "%s%" SV_FMT, n ? ", " : "", SV_ARG(p->name));
-            if (p->is_constexpr)
-                strbuf_puts(out, ": constexpr");
-            else if (p->has_type)
-                strbuf_puts(out, ": "), ir_type_print(p->type, out);
-            if (p->divisibility > 1)
-                strbuf_printf(out, ":%u", p->divisibility);
-            if (p->has_default)
-                strbuf_puts(out, " = "), print_constant(&p->default_value, out);
-        }
-        strbuf_puts(out, ")\n");
-    }
-}
-
-/// The ABI of RULES 23, for programs that load the binary themselves.
-static void describe_json(const job *j, strbuf *out) {
-    strbuf_puts(out, "{\"kernels\": [");
-    const cg_kernel *k = j->binary.kernels;
-    for (const ir_func *f = j->module->first; f; f = f->next, k++) {
-        strbuf_printf(out, "%s\n  {\"name\": ", f == j->module->first ? "" : ",");
-        diag_put_json_string(out, k->name);
-        strbuf_printf(out,
-                      ", \"num_warps\": %u, \"num_ctas\": %u, \"block\": [%u, 1, 1], "
-                      "\"shared_bytes\": %u, \"params\": [",
-                      k->num_warps, k->num_ctas, 32 * k->num_warps, k->shared_bytes);
-        for (uint32_t i = 0; i < f->num_params; i++) {
-            strbuf_puts(out, i ? ", {\"name\": " : "{\"name\": ");
-            diag_put_json_string(out, f->params[i].name);
-            strbuf_puts(out, ", \"type\": ");
-            diag_put_json_string(out, sv_from(ir_type_string(j->arena, f->body->args[i]->type)));
-            if (f->params[i].divisibility > 1)
-                strbuf_printf(out, ", \"divisible_by\": %u", f->params[i].divisibility);
-            if (f->params[i].is_one)
-                strbuf_puts(out, ", \"equals\": 1");
-            strbuf_puts(out, "}");
-        }
-        strbuf_puts(out, "]}");
-    }
-    strbuf_puts(out, "\n]}\n");
+    return true;
 }
 
 // --- generating
@@ -394,7 +353,7 @@ static bool generate(job *j) {
         .no_fp_fusion = o->no_fp_fusion,
         .line_info = true,
         .keep_llvm_ir = o->emit == EMIT_LLVM,
-        .stop_at_llvm_ir = o->emit == EMIT_LLVM && !o->resource_usage,
+        .stop_at_llvm_ir = (o->check || o->emit == EMIT_LLVM) && !o->resource_usage,
         .source_name = j->path,
     };
     if (!cg_compile_ptx(j->module, &cg, &j->binary))
@@ -409,6 +368,8 @@ static bool generate(job *j) {
             return false;
         lap(j, "ptxas");
     }
+    if (o->check)
+        return true;
     strbuf json;
     strbuf_init(&json, j->arena);
     const char *to = o->output;
@@ -418,7 +379,7 @@ static bool generate(job *j) {
     case EMIT_LLVM:
         return write_output(j, to ? to : "-", j->binary.llvm_ir);
     case EMIT_JSON:
-        describe_json(j, &json);
+        describe_binary(j->arena, j->module, &j->binary, &json);
         return write_output(j, to ? to : "-", strbuf_view(&json));
     case EMIT_PTX:
     case EMIT_TILE:
@@ -459,23 +420,15 @@ static bool write_dependencies(job *j) {
         put_make_name(&rule, path);
     }
     strbuf_puts(&rule, "\n");
-    return write_output(j, o->depfile ? o->depfile : default_output(j->arena, j->path, ".d"),
-                        strbuf_view(&rule));
-}
-
-/// The option given, if any, that makes no sense for a file of tile IR.
-static const char *source_only_option(const options *o) {
-    return o->emit == EMIT_AST  ? "--emit=ast"
-           : o->list            ? "--list"
-           : o->kernels.len     ? "--kernel"
-           : o->definitions.len ? "-D"
-           : o->signatures.len  ? "--signature"
-                                : NULL;
+    const char *to = o->depfile ? o->depfile : default_output(j->arena, j->path, ".d");
+    if (strcmp(to, "-") != 0 && is_same_file(to, target))
+        return complain(j, "cannot write", to, "it is the output");
+    return write_output(j, to, strbuf_view(&rule));
 }
 
 /// Tile IR as text needs no frontend.
 static bool read_tile_ir(job *j) {
-    const char *option = source_only_option(j->o);
+    const char *option = options_source_only(j->o);
     if (option)
         return complain(j, option, j->path, "a .tir file is lowered already");
     j->module = ir_parse(j->arena, j->diag, j->file);
@@ -508,7 +461,7 @@ static bool lower_and_generate(job *j, strbuf *out) {
         ir_print_module(j->module, out, false);
         return write_text(j, out);
     }
-    return o->check || generate(j);
+    return generate(j);
 }
 
 /// One file from text to output. False after errors (in the diag).
@@ -523,14 +476,14 @@ static bool compile_steps(job *j) {
     bool is_tile_ir = ends_with(j->path, ".tir");
     if (o->emit == EMIT_AST && !is_tile_ir) {
         ast_print(ast_parse(j->arena, j->diag, j->file, ends_with(j->path, ".py")), &out);
+        lap(j, "parse");
         return write_text(j, &out) && !diag_error_count(j->diag);
     }
     if (!(is_tile_ir ? read_tile_ir(j) : read_source(j)))
         return false;
     bool ok;
     if (o->list) {
-        list_kernels(j, &out);
-        ok = write_text(j, &out);
+        ok = list_kernels(j, &out) && write_text(j, &out);
     } else {
         ok = lower_and_generate(j, &out);
     }
@@ -634,6 +587,13 @@ static int run(arena *a, int argc, char **argv) {
     if (!check_outputs(a, &o, &message)) {
         fprintf(stderr, "tilec: %" SV_FMT "\n", SV_ARG(message));
         return 2;
+    }
+    for (uint32_t i = 0; i < o.include_dirs.len; i++) {
+        struct stat info;
+        if (stat(o.include_dirs.data[i], &info) || !S_ISDIR(info.st_mode)) {
+            fprintf(stderr, "tilec: -I: '%s' is no folder\n", o.include_dirs.data[i]);
+            return 2;
+        }
     }
     bool ok = true;
     for (uint32_t i = 0; i < o.files.len; i++)

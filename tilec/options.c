@@ -26,6 +26,9 @@ static bool take_passes(parse *p, const char *v) { return p->o->passes = v, true
 static bool take_depfile(parse *p, const char *v) { return p->o->depfile = v, true; }
 
 static bool take_kernel(parse *p, const char *v) {
+    for (uint32_t i = 0; i < p->o->kernels.len; i++)
+        if (!strcmp(p->o->kernels.data[i], v))
+            return true; // named again
     VEC_PUSH(p->arena, p->o->kernels, v);
     return true;
 }
@@ -61,7 +64,7 @@ static const char *const emit_names[] = {
 static bool take_emit(parse *p, const char *v) {
     for (size_t i = 0; i < sizeof emit_names / sizeof *emit_names; i++)
         if (!strcmp(v, emit_names[i]))
-            return p->o->emit = (emit_kind)i, true;
+            return p->o->emit = (emit_kind)i, p->o->has_emit = true;
     return wrong(p, "--emit", v, "ptx, cubin, llvm, tile, ast or json");
 }
 
@@ -81,6 +84,11 @@ static bool take_define(parse *p, const char *v) {
     if (!eq || eq == v)
         return wrong(p, "-D", v, "NAME=VALUE");
     d.name = (sv){v, (size_t)(eq - v)};
+    for (uint32_t i = 0; i < p->o->definitions.len; i++)
+        if (sv_equal(p->o->definitions.data[i].name, d.name)) {
+            *p->message = sv_format(p->arena, "-D: '%" SV_FMT "' is given twice", SV_ARG(d.name));
+            return false;
+        }
     if (!parse_constant(p->arena, sv_from(eq + 1), &d.value))
         return wrong(p, "-D", v, "an int, a float, True, False, None, 'text' or a dtype after '='");
     VEC_PUSH(p->arena, p->o->definitions, d);
@@ -153,40 +161,53 @@ FLAG_OPTION(depend)
 FLAG_OPTION(version)
 FLAG_OPTION(help)
 
-/// One row per option: its name, what its value is called (NULL: it takes none), how it is taken.
+/// How far a file is taken. An option of a later stage than the last one would do nothing, and one
+/// that is for source text does nothing for tile IR.
+enum { READING, LOADING, LOWERING, GENERATING, ANY_STAGE = 3, OF_SOURCE = 4 };
+
+/// One row per option: its name, what its value is called (NULL: it takes none), how it is taken,
+/// what it is for.
 static const struct {
     const char *name, *value;
     take_fn *take;
+    unsigned used;
     const char *help;
 } table[] = {
-    {"-o", "PATH", take_output, "output file; '-' is standard output"},
-    {"--emit", "KIND", take_emit, "ptx (default), cubin, llvm, tile, ast, json"},
-    {"--arch", "ARCH", take_arch, "sm_80 (default) to sm_120, or native: the GPU of this machine"},
-    {"--kernel", "NAME", take_kernel, "compile this kernel only; may be repeated"},
-    {"-D", "NAME=VALUE", take_define, "a constexpr: int, float, True, None, 'text', dtype"},
-    {"--signature", "SIG", take_signature, "types and hints: 'kernel(x=*fp32:16, n=i32)'"},
-    {"--num-warps", "N", take_num_warps, "warps per program (4)"},
-    {"--num-ctas", "N", take_num_ctas, "thread blocks per program (1)"},
-    {"--num-stages", "N", take_num_stages, "pipeline stages (3)"},
-    {"--maxnreg", "N", take_maxnreg, "most registers per thread"},
-    {"--ptx", "VERSION", take_ptx, "PTX version (the lowest that does)"},
-    {"--fp-fusion", "on|off", take_fp_fusion, "contract a*b+c to fma (on)"},
-    {"--asserts", "on|off", take_asserts, "compile device_assert and assert (on)"},
-    {"--resource-usage", NULL, take_resource_usage, "registers, spills, shared memory, by ptxas"},
-    {"--time", NULL, take_time, "where the compile time went"},
-    {"--print-after", "PASS", take_print_after, "tile IR after a pass, or after all"},
-    {"--passes", "A,B", take_passes, "run these passes instead of the pipeline"},
-    {"-I", "DIR", take_include, "where imports are looked up, after the file's own folder"},
-    {"-MD", NULL, take_depend, "write a make rule with the files read to FILE.d"},
-    {"-MF", "FILE", take_depfile, "name of that file"},
-    {"--check", NULL, take_check, "only diagnose"},
-    {"-W", "NAME", take_warning, "-Wname, -Wno-name, -Werror"},
-    {"--json", NULL, take_json, "diagnostics as JSON lines"},
-    {"--list", NULL, take_list, "the kernels of a file with their parameters"},
-    {"--version", NULL, take_version, "print the version"},
-    {"--help", NULL, take_help, "print this"},
+    {"-o", "PATH", take_output, READING, "output file; '-' is standard output"},
+    {"--emit", "KIND", take_emit, READING, "ptx (default), cubin, llvm, tile, ast, json"},
+    {"--arch", "ARCH", take_arch, GENERATING,
+     "sm_80 (default) to sm_120, or native: the GPU of this machine"},
+    {"--kernel", "NAME", take_kernel, LOADING | OF_SOURCE, "this kernel only; may be repeated"},
+    {"-D", "NAME=VALUE", take_define, LOWERING | OF_SOURCE,
+     "a constexpr: int, float, True, None, 'text', dtype"},
+    {"--signature", "SIG", take_signature, LOWERING | OF_SOURCE,
+     "types and hints: 'kernel(x=*fp32:16, n=i32)'"},
+    {"--num-warps", "N", take_num_warps, LOWERING | OF_SOURCE, "warps per program (4)"},
+    {"--num-ctas", "N", take_num_ctas, LOWERING | OF_SOURCE, "thread blocks per program (1)"},
+    {"--num-stages", "N", take_num_stages, LOWERING | OF_SOURCE, "pipeline stages (3)"},
+    {"--maxnreg", "N", take_maxnreg, LOWERING | OF_SOURCE, "most registers per thread"},
+    {"--ptx", "VERSION", take_ptx, GENERATING, "PTX version (the lowest that does)"},
+    {"--fp-fusion", "on|off", take_fp_fusion, GENERATING, "contract a*b+c to fma (on)"},
+    {"--asserts", "on|off", take_asserts, LOWERING | OF_SOURCE,
+     "compile device_assert and assert (on)"},
+    {"--resource-usage", NULL, take_resource_usage, GENERATING,
+     "registers, spills, shared memory, by ptxas"},
+    {"--time", NULL, take_time, READING, "where the compile time went"},
+    {"--print-after", "PASS", take_print_after, LOWERING, "tile IR after a pass, or after all"},
+    {"--passes", "A,B", take_passes, LOWERING, "run these passes instead of the pipeline"},
+    {"-I", "DIR", take_include, LOADING | OF_SOURCE,
+     "where imports are looked up, after the file's own folder"},
+    {"-MD", NULL, take_depend, LOADING, "write a make rule with the files read to FILE.d"},
+    {"-MF", "FILE", take_depfile, LOADING, "name of that file"},
+    {"--check", NULL, take_check, READING, "only diagnose: everything is done but nothing written"},
+    {"-W", "NAME", take_warning, READING, "-Wname, -Wno-name, -Werror"},
+    {"--json", NULL, take_json, READING, "diagnostics, and what --list prints, as JSON lines"},
+    {"--list", NULL, take_list, READING | OF_SOURCE, "the kernels of a file with their parameters"},
+    {"--version", NULL, take_version, READING, "print the version"},
+    {"--help", NULL, take_help, READING, "print this"},
 };
 enum { NUM_OPTIONS = sizeof table / sizeof *table };
+_Static_assert(NUM_OPTIONS <= 32, "options are a set of bits");
 
 void options_print_help(strbuf *out) {
     strbuf_puts(
@@ -200,7 +221,8 @@ void options_print_help(strbuf *out) {
                                  : sv_from(table[i].name);
         strbuf_printf(out, "  %-22.*s %s\n", SV_ARG(left), table[i].help);
     }
-    strbuf_puts(out, "\nExit status: 0, 1 after errors in the input, 2 for a wrong option.\n");
+    strbuf_puts(out, "\nOf an option given again the last counts. "
+                     "Exit status: 0, 1 after errors in the input, 2 for a wrong option.\n");
 }
 
 /// Finds the option that `arg` names; *joined gets a value written in the same word, if any.
@@ -220,6 +242,49 @@ static int find_option(const char *arg, const char **joined) {
         return i;
     }
     return -1;
+}
+
+static unsigned last_stage(const options *o) {
+    return o->list                ? LOADING
+           : o->emit == EMIT_AST  ? READING
+           : o->emit == EMIT_TILE ? LOWERING
+                                  : GENERATING;
+}
+
+const char *options_source_only(const options *o) {
+    for (int i = 0; i < NUM_OPTIONS; i++)
+        if (o->given >> i & 1 && table[i].used & OF_SOURCE)
+            return table[i].name;
+    return o->emit == EMIT_AST ? "--emit=ast" : NULL;
+}
+
+/// Finds options that do not go together.
+static bool check_together(parse *p) {
+    const options *o = p->o;
+    for (int i = 0; i < NUM_OPTIONS; i++)
+        if (o->given >> i & 1 && (table[i].used & ANY_STAGE) > last_stage(o)) {
+            *p->message = sv_format(p->arena, "%s does nothing with %s", table[i].name,
+                                    o->list               ? "--list"
+                                    : o->emit == EMIT_AST ? "--emit=ast"
+                                                          : "--emit=tile");
+            return false;
+        }
+    if (!o->files.len)
+        *p->message = SV("no input file");
+    else if (o->check && (o->output || o->list || o->has_emit))
+        *p->message = sv_format(p->arena, "--check writes nothing, so it does not go with %s",
+                                o->output ? "-o"
+                                : o->list ? "--list"
+                                          : "--emit");
+    else if (o->list && o->has_emit)
+        *p->message = SV("--list and --emit both say what to write");
+    else if (o->output && strcmp(o->output, "-") != 0 && o->files.len > 1)
+        *p->message = SV("-o with several input files");
+    else if (o->depfile && !o->depend)
+        *p->message = SV("-MF without -MD");
+    else if (o->depfile && o->files.len > 1)
+        *p->message = SV("-MF with several input files");
+    return !p->message->len;
 }
 
 bool options_parse(arena *a, int argc, char **argv, options *out, sv *message) {
@@ -250,18 +315,7 @@ bool options_parse(arena *a, int argc, char **argv, options *out, sv *message) {
         }
         if (!table[option].take(&p, value))
             return false;
+        out->given |= 1u << option;
     }
-    if (out->help || out->version)
-        return true;
-    if (!out->files.len)
-        *message = SV("no input file");
-    else if (out->output && strcmp(out->output, "-") != 0 && out->files.len > 1)
-        *message = SV("-o with several input files");
-    else if (out->depfile && !out->depend)
-        *message = SV("-MF without -MD");
-    else if (out->depend && out->emit == EMIT_AST)
-        *message = SV("-MD with --emit=ast, which reads no imports");
-    else if (out->depfile && out->files.len > 1)
-        *message = SV("-MF with several input files");
-    return !message->len;
+    return out->help || out->version || check_together(&p);
 }

@@ -39,6 +39,8 @@ typedef struct options {
     const char *print_after, *passes;
     const char *depfile;
     uint32_t num_warps, num_ctas, num_stages, maxnreg;
+    uint32_t given;       ///< a bit for each option of the table
+    bool has_emit;        ///< --emit is given
     unsigned ptx_version; ///< 78 for 7.8; 0: the lowest that does
     bool no_fp_fusion, no_asserts, resource_usage, time, check, json, list, depend, version, help;
 } options;
@@ -46,6 +48,8 @@ typedef struct options {
 /// Parses argv. On a wrong option fills `message` (in the arena) and returns false.
 bool options_parse(arena *a, int argc, char **argv, options *out, sv *message);
 void options_print_help(strbuf *out);
+/// An option given, if any, that makes no sense for a file of tile IR.
+const char *options_source_only(const options *o);
 
 /// Parses one value as -D takes it: int, float, True, False, None, 'text', or a dtype.
 bool parse_constant(arena *a, sv text, fe_constant *out);

@@ -125,6 +125,13 @@ static bool is_wanted(const char *name, char **names, int count) {
     return count == 0;
 }
 
+static bool is_function(const char *name) {
+    bool found = !strcmp(name, "umulhi");
+    for (size_t k = 0; k < function_count; k++)
+        found |= !strcmp(functions[k].name, name);
+    return found;
+}
+
 /// Reads the option at argv[*i]; false if there is no such.
 static bool read_option(char **argv, int *i, settings *o) {
     const char *name = argv[*i], *next = argv[*i + 1];
@@ -135,8 +142,10 @@ static bool read_option(char **argv, int *i, settings *o) {
     } else if (!strcmp(name, "--device") && next) {
         o->device = argv[++*i];
     } else if (!strcmp(name, "--points") && next) {
-        o->log2_points = (unsigned)strtoul(argv[++*i], NULL, 10);
-        return o->log2_points > 0 && o->log2_points <= 32;
+        char *end;
+        long n = strtol(argv[++*i], &end, 10);
+        o->log2_points = (unsigned)n;
+        return *next && !*end && n > 0 && n <= 32;
     } else {
         return false;
     }
@@ -154,15 +163,18 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
+    for (int k = i; k < argc; k++)
+        if (!is_function(argv[k])) {
+            fprintf(stderr, "accuracy: no function is called '%s'\n", argv[k]);
+            return 2;
+        }
     session s;
     session_open(&s, o.device);
     print_head(&s, o.markdown);
-    bool ok = true, any = false;
+    bool ok = true;
     for (size_t k = 0; k < function_count; k++) {
-        if (is_wanted(functions[k].name, argv + i, argc - i)) {
+        if (is_wanted(functions[k].name, argv + i, argc - i))
             ok &= measure_function(&s, &o, &functions[k]);
-            any = true;
-        }
     }
     if (is_wanted("umulhi", argv + i, argc - i)) {
         bool exact = check_umulhi(&s);
@@ -170,13 +182,8 @@ int main(int argc, char **argv) {
                           : "umulhi of 32 and 64 bits: %s\n",
                exact ? "exact" : "NOT exact");
         ok &= exact;
-        any = true;
     }
     session_close(&s);
-    if (!any) {
-        fprintf(stderr, "accuracy: no function is called '%s'\n", argv[i]);
-        return 2;
-    }
     if (!o.markdown)
         printf("%s\n", ok ? "all within their bounds" : "FAILED: bounds exceeded");
     return ok ? 0 : 1;

@@ -12,10 +12,13 @@ static void fail(const char *what, const tile_error *err) {
 
 void session_open(session *s, const char *device) {
     tile_error err = {0};
-    if (tile_device_open(device, &s->device, &err)) {
+    tile_status status = tile_device_open(device, &s->device, &err);
+    if (status == TILE_ERROR_NOT_FOUND) {
         printf("skipped: %s\n", err.message);
         exit(77);
     }
+    if (status)
+        fail(device, &err);
     if (tile_device_get_info(s->device, &s->info, &err))
         fail(device, &err);
     for (unsigned k = 0; k <= MAX_OPERANDS; k++) {

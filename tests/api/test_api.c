@@ -62,7 +62,7 @@ static void test_devices(void) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tile_device *d = SENTINEL(tile_device);
         tile_status s = tile_device_open(wrong[i], &d, &err);
-        expect_null(wrong[i], s, TILE_ERROR_NOT_FOUND, wrong[i], d);
+        expect_null(wrong[i], s, TILE_ERROR_INVALID_ARGUMENT, wrong[i], d);
     }
     tile_device *d = SENTINEL(tile_device);
     tile_status s = tile_device_open(NULL, &d, &err);
@@ -86,7 +86,7 @@ static void test_devices(void) {
     must(tile_device_open(dev_info.is_cuda ? "cuda" : "cpu", &d, &err));
     tile_device_close(d);
     // Errors may be left out everywhere.
-    expect(tile_device_open("nothing", &d, NULL) == TILE_ERROR_NOT_FOUND && !d,
+    expect(tile_device_open("nothing", &d, NULL) == TILE_ERROR_INVALID_ARGUMENT && !d,
            "an error without an object");
 }
 

@@ -44,10 +44,12 @@ static inline void must(tile_status status) {
 /// Opens the device under test; a test on a device that is not there is skipped (exit status 77).
 static inline void open_test_device(void) {
     const char *name = getenv("TILE_TEST_DEVICE");
-    if (tile_device_open(name ? name : "cpu", &dev, &err)) {
+    tile_status status = tile_device_open(name ? name : "cpu", &dev, &err);
+    if (status == TILE_ERROR_NOT_FOUND) {
         printf("skipped: %s\n", err.message);
         exit(77);
     }
+    must(status);
     must(tile_device_get_info(dev, &dev_info, &err));
 }
 

@@ -1,4 +1,4 @@
-# RUN: tilec --emit=ast -I %S/Inputs %s | FileCheck %s
+# RUN: tilec --emit=ast %s | FileCheck %s
 # Of a Python file only kernels, imports that may matter and plain assignments are read; what is
 # around them may be any Python there is, or none.
 
