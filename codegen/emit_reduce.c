@@ -98,7 +98,8 @@ static dtype moving_dtype(const ir_op *op, uint32_t i) {
 /// Partials that travel at once: which warp and CTA bits tell them apart.
 typedef struct stage {
     uint32_t warp_bits, cta_bits;
-    bool by_lanes; ///< each lane reads some of the partials
+    bool lanes_send; ///< each lane writes to one of the CTAs
+    bool lanes_fold; ///< each lane reads some of the partials
 } stage;
 
 /// log2 of how many partials there are for each element of the result.
@@ -111,8 +112,9 @@ static unsigned plan_stages(const reduction *r, stage out[2]) {
     enum { FEW_LOG2 = 3 }; // every thread reads so many by itself
     unsigned n = 0;
     if (r->lanes_agree && r->cta_bits) {
-        out[n] = (stage){r->warp_bits, r->cta_bits, false};
-        out[n].by_lanes = partial_log2(&out[n]) > FEW_LOG2;
+        out[n] = (stage){.warp_bits = r->warp_bits, .cta_bits = r->cta_bits};
+        out[n].lanes_send = true;
+        out[n].lanes_fold = partial_log2(&out[n]) > FEW_LOG2;
         return n + 1;
     }
     if (r->warp_bits)
@@ -268,6 +270,8 @@ static LLVMValueRef writes_partial(emitter *e, const reduction *r, const stage *
         if (s->warp_bits >> i & 1)
             layout_warp(&l)[i] = 1u << l.index_bits++;
     }
+    for (int i = 0; s->lanes_send && i < __builtin_popcount(s->cta_bits); i++)
+        layout_lane(&l)[i] = 1u << l.index_bits++; // so does a lane for each of the CTAs
     return emit_is_representative(e, &l);
 }
 
@@ -275,12 +279,22 @@ static LLVMValueRef writes_partial(emitter *e, const reduction *r, const stage *
 /// some of the stage's bits.
 static void store_partial(emitter *e, const stage *s, LLVMValueRef at, LLVMValueRef v,
                           LLVMValueRef writes) {
-    uint32_t other = s->cta_bits;
-    e->tgt->smem_store(e, NULL, at, &v, 1, writes);
-    for (; other; other = (other - 1) & s->cta_bits) {
-        LLVMValueRef rank = e->tgt->splat(e, e->tgt->cta_rank(e));
-        rank = LLVMBuildXor(e->b, rank, emit_lane_const_i32(e, other), "");
+    LLVMValueRef rank = e->tgt->splat(e, e->tgt->cta_rank(e));
+    if (s->lanes_send) {
+        uint32_t to[LAYOUT_LANE_BITS] = {0}, nth = 0;
+        for (unsigned i = 0; i < LAYOUT_MAX_CTA_BITS; i++) {
+            if (s->cta_bits >> i & 1)
+                to[nth++] = 1u << i;
+        }
+        rank = LLVMBuildXor(e->b, rank, exchange_thread_bits(e, to, to, 0, 0), "");
+        v = e->tgt->splat(e, e->tgt->uniform(e, v)); // see is_symmetric: the same bits to all
         e->tgt->smem_store(e, rank, at, &v, 1, writes);
+        return;
+    }
+    e->tgt->smem_store(e, NULL, at, &v, 1, writes);
+    for (uint32_t other = s->cta_bits; other; other = (other - 1) & s->cta_bits) {
+        LLVMValueRef peer = LLVMBuildXor(e->b, rank, emit_lane_const_i32(e, other), "");
+        e->tgt->smem_store(e, peer, at, &v, 1, writes);
     }
 }
 
@@ -317,7 +331,7 @@ static void read_partials(emitter *e, LLVMValueRef at, unsigned count, dtype ele
 /// one partial of each lane that differs in its `fold` bits.
 static void fold_partials(emitter *e, const ir_op *op, const reduction *r, const stage *s,
                           const tiles *t, uint32_t scratch) {
-    unsigned k = partial_log2(s), fold = !s->by_lanes           ? 0
+    unsigned k = partial_log2(s), fold = !s->lanes_fold         ? 0
                                          : k < LAYOUT_LANE_BITS ? k
                                                                 : LAYOUT_LANE_BITS;
     unsigned regs = layout_reg_count(&r->result), each = k - fold;
