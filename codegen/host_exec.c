@@ -87,11 +87,13 @@ static void report(host_warp *w, host_status status, uint32_t site_index, int la
     const host_site *site = site_index == (uint32_t)HOST_NO_SITE ? NULL : &w->sites[site_index];
     pthread_mutex_lock(&l->lock);
     if (l->status == HOST_OK) {
-        char where[320] = "", thread[48] = "";
+        char where[320] = "", thread[64] = "", cta[24] = "";
         if (site && site->file)
             snprintf(where, sizeof(where), "%s:%u:%u: ", site->file, site->line, site->column);
+        if (l->kernel->num_ctas > 1)
+            snprintf(cta, sizeof(cta), ", CTA %d", w->cta_rank);
         if (lane >= 0)
-            snprintf(thread, sizeof(thread), ", warp %d, lane %d", w->warp_id, lane);
+            snprintf(thread, sizeof(thread), "%s, warp %d, lane %d", cta, w->warp_id, lane);
         snprintf(l->error->message, sizeof(l->error->message),
                  "%serror: %s: program (%d, %d, %d)%s", where, text, w->program_id[0],
                  w->program_id[1], w->program_id[2], thread);

@@ -357,6 +357,25 @@ static void test_foreign_memory(void) {
     free(mine);
 }
 
+/// In a cluster a mistake is caught as well, once, with the CTA that made it.
+static void test_clusters(void) {
+    static const char source[] = "def k(x: *fp32, n: i32):\n"
+                                 "    o = arange(0, 256)\n"
+                                 "    total = sum(o, axis=0)\n"
+                                 "    store(x + o, total, mask=o < n)\n";
+    tile_module *mod;
+    tile_kernel *k = kernel_from(source, "k", &mod);
+    tile_launch_options o = {.size = sizeof o, .grid = {2}, .num_warps = 2, .num_ctas = 4};
+    tile_arg args[] = {TILE_BUFFER(x, "fp32"), TILE_I32(COUNT)};
+    must(tile_launch(k, args, 2, &o, &err));
+    args[1] = TILE_I32(COUNT + 1); // the second CTA's first element
+    EXPECT_ERROR("a store of one CTA", tile_launch(k, args, 2, &o, &err), TILE_ERROR_OUT_OF_BOUNDS,
+                 "test.tile:4:5: error: store", "element index 64", ", CTA 1, warp 0, lane 0");
+    args[1] = TILE_I32(COUNT);
+    must(tile_launch(k, args, 2, &o, &err));
+    tile_module_destroy(mod);
+}
+
 int main(void) {
     static const char *const orders[] = {"forward", "reverse", "random"};
     setenv("TILE_CPU_TIMEOUT", "1", 1); // the device reads these when it is opened
@@ -377,6 +396,7 @@ int main(void) {
         test_timeout();
         test_bools();
         test_foreign_memory();
+        test_clusters();
         tile_buffer_destroy(x), tile_buffer_destroy(y);
         if (i < 2)
             tile_device_close(dev);
