@@ -111,8 +111,3 @@ class Meter:
         runs = max(3, min(12, int(2500 / (longest + 100))))
         done = dict(zip(final, self.times(final, ROUNDS, runs)))
         return [v.record(done[v]) for v in final], [v.record(tried[v]) for v in right if v not in done]
-
-
-def best(records, peers):
-    """The fastest record of some peers, or None."""
-    return min((r for r in records if r["peer"] in peers), key=lambda r: r["us"], default=None)

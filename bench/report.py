@@ -1,9 +1,19 @@
-"""From a result of run.py to a line of text per workload, and to the Markdown page."""
-from measure import best
+"""From a result of run.py to a line of text per workload, and to the Markdown page. By itself:
+
+    python3 bench/report.py bench/results/NAME.json     prints NAME.md anew
+"""
+import json
+import os
+import sys
 
 PEERS = ("triton", "torch", "torch.compile")
 GROUPS = [("softmax", "Softmax"), ("vector_add", "Vector add"), ("rmsnorm", "RMSNorm"), ("layernorm", "LayerNorm, forward"),
           ("cross_entropy", "Cross-entropy, forward")]
+
+
+def best(records, peers):
+    """The fastest record of some peers, or None."""
+    return min((r for r in records if r["peer"] in peers), key=lambda r: r["us"], default=None)
 
 
 def judge(row):
@@ -142,3 +152,8 @@ def markdown(r, name):
 def is_wrong(r):
     """Whether one of our results is missing: it was wrong, or did not run."""
     return any(best(row["final"], ("tile",)) is None for row in r["rows"]) or any("plan of" in f for f in r["failures"])
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as f:
+        sys.stdout.write(markdown(json.load(f), os.path.basename(sys.argv[1])[:-len(".json")]))

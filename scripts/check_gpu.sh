@@ -35,6 +35,7 @@ done
 cases=../shared/cases
 [ -d "$build/cases" ] && cases=$build/cases
 [ -d "$cases" ] && step tile-cases 200 "$build/bin/tile-cases" "$cases"
+[ -f "$build/lib/libfakecuda.so" ] && step shipped 300 python3 tests/shipped.py "$build" . "$build/lib/libfakecuda.so"
 step accuracy 120 "$build/bin/accuracy" --points 24 --markdown # the log is the table of docs/accuracy.md
 for dtype in fp32 bf16; do
     step "vector_add-$dtype" 60 "$build/bin/vector_add" --dtype $dtype --verify --bench
