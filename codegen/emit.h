@@ -114,6 +114,9 @@ void emit_check_params(emitter *e);
 LLVMValueRef *emit_offset_overflow(emitter *e, const ir_value *ptr);
 
 // --- emit_memory.c, emit_reduce.c, emit_convert.c: one function per op (or family).
+/// What an access of global memory is, but for pointers, mask and width; where claims are checked, its
+/// offsets are.
+cg_access emit_describe_access(emitter *e, const ir_op *op);
 void emit_load(emitter *e, const ir_op *op);
 void emit_store(emitter *e, const ir_op *op);
 void emit_atomic_rmw(emitter *e, const ir_op *op);
@@ -126,6 +129,12 @@ void emit_flip(emitter *e, const ir_op *op);
 void emit_broadcast_to_copies(emitter *e, const ir_op *op, const layout *l, LLVMValueRef *regs,
                               unsigned n, dtype elem);
 
+// --- emit_async.c
+void emit_async_copy(emitter *e, const ir_op *op);
+void emit_async_commit(emitter *e, const ir_op *op);
+void emit_async_wait(emitter *e, const ir_op *op);
+void emit_async_read(emitter *e, const ir_op *op);
+
 // --- smem.c: the one owner of shared memory and barriers (RULES 3, 4). Emitters declare how much
 // scratch an op needs; the plan gives offsets and says before which ops a barrier goes. Inside its
 // own scratch, an op that writes and then reads calls emit_barrier between.
@@ -133,6 +142,7 @@ uint32_t emit_reduce_scratch_bytes(const ir_op *op);
 uint32_t emit_convert_scratch_bytes(const ir_op *op);
 uint32_t emit_flip_scratch_bytes(const ir_op *op);
 uint32_t emit_atomic_scratch_bytes(const ir_op *op);
+uint32_t emit_async_buffer_bytes(const ir_op *copy);
 /// Whether the op writes partial results into the scratch of other CTAs before its barrier, or reads
 /// there after it.
 bool emit_reduce_crosses(const ir_op *op);
@@ -142,6 +152,8 @@ bool emit_atomic_crosses(const ir_op *op);
 smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a);
 uint32_t smem_total_bytes(const smem_plan *p);
 uint32_t smem_offset(const smem_plan *p, const ir_op *op);
+/// The first async_copy into the buffer that an async op names; NULL if there is none.
+const ir_op *smem_filled_by(const smem_plan *p, const ir_op *op);
 typedef enum smem_barrier { SMEM_NO_BARRIER, SMEM_CTA_BARRIER, SMEM_PROGRAM_BARRIER } smem_barrier;
 smem_barrier smem_barrier_before(const smem_plan *p, const ir_op *op);
 /// Whether a CTA must wait for the others before it exits: they may still read its memory.

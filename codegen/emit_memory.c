@@ -17,27 +17,13 @@ static unsigned floor_log2(uint64_t v) { return v ? 63 - (unsigned)__builtin_clz
 
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
-/// log2 of how many registers, from any multiple of that number, hold consecutive elements of
-/// dimension `dim`: the leading register bases are its bits 0, 1, 2 ... and no other basis is.
-static unsigned side_by_side(const layout *l, const ir_type *t, unsigned dim) {
-    unsigned shift = layout_shape_bits(t->shape + dim + 1, t->rank - dim - 1);
-    unsigned bits = floor_log2(t->shape[dim]), n = 0;
-    for (; n < l->reg_bits && n < bits && l->basis[n] == 1u << (shift + n); n++) {
-        for (unsigned i = n + 1; i < layout_place_bits(l); i++) {
-            if (l->basis[i] >> (shift + n) & 1)
-                return n;
-        }
-    }
-    return n;
-}
-
 /// The registers that one access takes; `split` if that needs a test per vector.
 static unsigned access_vector(emitter *e, const ir_op *op, bool *split) {
     const ir_value *ptr = op->operands[0];
     unsigned best = 0;
     *split = false;
     for (unsigned d = 0; d < ptr->type.rank; d++) {
-        unsigned held = side_by_side(ptr->layout, &ptr->type, d);
+        unsigned held = floor_log2(axis_held_run(ptr, d));
         unsigned whole = least(held, floor_log2(axis_whole_width(e->axis, op, d)));
         unsigned n = least(held, floor_log2(axis_access_width(e->axis, op, d)));
         n = e->tgt->splits_vectors ? n : whole;
@@ -258,14 +244,18 @@ static void carry_out(emitter *e, const access_plan *p, LLVMValueRef *regs, unsi
     }
 }
 
+cg_access emit_describe_access(emitter *e, const ir_op *op) {
+    check_offsets(e, op, axis_access_mask(op));
+    return describe(e, op);
+}
+
 static access_plan plan_access(emitter *e, const ir_op *op) {
-    access_plan p = {.op = op, .access = describe(e, op)};
+    access_plan p = {.op = op, .access = emit_describe_access(e, op)};
     const layout *l = op->operands[0]->layout;
     p.vec = access_vector(e, op, &p.is_ragged);
     if (l && op->opcode == OP_LOAD)
         p.first = first_copies(e, l);
     p.copies = l ? layout_get_replication(l).reg_mask : 0;
-    check_offsets(e, op, axis_access_mask(op));
     return p;
 }
 

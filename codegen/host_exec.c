@@ -20,7 +20,6 @@
 enum {
     POLL_INTERVAL = 1 << 10, ///< loop iterations between two looks at the clock
     SHARED_ALIGN = 256,
-    SHARED_POISON = 0xff, ///< a NaN in every float format, -1 in every integer
 };
 
 /// One call of host_exec, shared by its workers.
@@ -196,7 +195,7 @@ static bool run_round(host_worker *k, uint32_t cta) {
     if (k->launch->run->order == HOST_ORDER_RANDOM)
         shuffle_order(k);
     if (k->ctas[cta] == CTA_NOT_STARTED)
-        memset(k->shared + (size_t)cta * k->shared_stride, SHARED_POISON, k->shared_stride);
+        memset(k->shared + (size_t)cta * k->shared_stride, HOST_SHARED_POISON, k->shared_stride);
     k->ctas[cta] = CTA_READY;
     for (uint32_t i = 0; i < n; i++) {
         host_warp *w = &warps[k->order[i]];
@@ -246,6 +245,7 @@ static void begin_program(host_worker *k, uint64_t index) {
         w->program_id[2] = (int32_t)(index / x / y);
         w->state = WARP_READY;
         w->poll_budget = POLL_INTERVAL;
+        host_async_begin(w);
         host_fiber_prepare(&w->fiber, run_warp, w);
     }
 }
@@ -297,8 +297,10 @@ static uint64_t program_at(const launch *l, uint64_t i) {
 // ---------------------------------------------------------------------------- workers
 
 static void destroy_worker(host_worker *k) {
-    for (uint32_t i = 0; k->warps && i < k->num_warps; i++)
+    for (uint32_t i = 0; k->warps && i < k->num_warps; i++) {
         host_fiber_destroy(&k->warps[i].fiber);
+        host_async_end(&k->warps[i]);
+    }
     free(k->warps);
     free(k->ctas);
     free(k->order);

@@ -13,6 +13,7 @@ enum {
     HOST_LANES = 32,
     HOST_MAX_GROUP_BYTES = 16, ///< widest access of one lane
     HOST_NO_SITE = -1,         ///< as uint32_t: nothing in the source is to blame
+    HOST_SHARED_POISON = 0xff, ///< a NaN in every float format, -1 in every integer
 };
 
 /// What an access site does, for its message.
@@ -92,6 +93,7 @@ typedef enum host_warp_state {
 } host_warp_state;
 
 typedef struct host_worker host_worker;
+typedef struct host_copies host_copies;
 
 /// One warp of the program that a worker is running. Generated code reads the first part.
 struct host_warp {
@@ -110,6 +112,7 @@ struct host_warp {
     host_warp_state state;
     uint32_t site;        ///< of the barrier it waits at
     uint32_t poll_budget; ///< loop iterations until the clock is read again
+    host_copies *copies;  ///< on their way into shared memory; NULL: none so far
     host_fiber fiber;
 };
 
@@ -124,6 +127,9 @@ struct host_warp {
     X(host_atomic_scalar, "lpillli")                                                               \
     X(host_shared_load, "vpiippp")                                                                 \
     X(host_shared_store, "vpiipppi")                                                               \
+    X(host_async_store, "vpipp")                                                                   \
+    X(host_async_commit, "vp")                                                                     \
+    X(host_async_wait, "vpi")                                                                      \
     X(host_barrier, "vpi")                                                                         \
     X(host_cluster_barrier, "vpi")                                                                 \
     X(host_poll, "vpi")                                                                            \
@@ -158,6 +164,17 @@ void host_shared_load(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_t
                       const uint32_t *offsets, void *values);
 void host_shared_store(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_t *ctas,
                        const uint32_t *offsets, const void *values, uint32_t mask);
+
+// --- host_async.c
+/// Puts 32 elements on their way to byte offsets of shared memory, which is poisoned until then.
+void host_async_store(host_warp *w, uint32_t bytes, const uint32_t *offsets, const void *values);
+/// Closes a group of them.
+void host_async_commit(host_warp *w);
+/// Lets all but the last `pending` groups land.
+void host_async_wait(host_warp *w, uint32_t pending);
+/// At a program's start: forgets what has not landed. At the worker's end: frees all.
+void host_async_begin(host_warp *w);
+void host_async_end(host_warp *w);
 
 // --- host_exec.c
 void host_barrier(host_warp *w, uint32_t site);

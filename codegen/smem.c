@@ -15,6 +15,7 @@
 
 enum {
     ALIGN = 16,
+    LINE = 128,               ///< async copies bring lines
     SMALL_BYTES = 4096,       ///< small scratch takes turns in two places, to save barriers
     TWO_PLACES_BYTES = 49152, ///< large scratch does so only if all fits in this
 };
@@ -33,8 +34,16 @@ typedef struct access {
     int root;             ///< parameter that ptr derives from, or -1
 } access;
 
+/// What async copies go to: it stays where it is throughout the function.
+typedef struct buffer {
+    int64_t number;
+    uint32_t at, bytes;
+    const ir_op *copy; ///< the first into it
+} buffer;
+
 struct smem_plan {
     uint32_t total;
+    VEC(buffer) buffers;
     const access **by_op;  ///< by op id; NULL for ops that touch nothing
     smem_barrier *barrier; ///< by op id
     bool *crosses;         ///< by op id: it, or one in its regions, has to do with other CTAs
@@ -92,12 +101,13 @@ static bool is_injective(const axis_analysis *axis, const ir_value *ptr) {
 static void describe_global(smem_plan *p, access *a) {
     const ir_op *op = a->op;
     bool is_atomic = op->opcode == OP_ATOMIC_RMW || op->opcode == OP_ATOMIC_CAS;
-    if (op->opcode != OP_LOAD && op->opcode != OP_STORE && !is_atomic)
+    if (op->opcode != OP_LOAD && op->opcode != OP_STORE && op->opcode != OP_ASYNC_COPY &&
+        !is_atomic)
         return;
     if (op->operands[0]->type.pointer_const)
         return; // nothing ever writes there
     a->ptr = op->operands[0];
-    a->writes = op->opcode != OP_LOAD;
+    a->writes = op->opcode == OP_STORE || is_atomic;
     a->orders = is_atomic && !sv_is(ir_get_str(op, ATTR_SEM), "relaxed");
     a->across_warps = true;
     if (ir_is_tile(a->ptr->type)) {
@@ -108,6 +118,19 @@ static void describe_global(smem_plan *p, access *a) {
     a->root = axis_pointer_root(p->axis, a->ptr);
 }
 
+static const buffer *find_buffer(const smem_plan *p, const ir_op *op) {
+    for (uint32_t i = 0; i < p->buffers.len; i++)
+        if (p->buffers.data[i].number == ir_get_int(op, ATTR_BUFFER, -1))
+            return &p->buffers.data[i];
+    return NULL;
+}
+
+static void add_buffer(smem_plan *p, const ir_op *copy) {
+    buffer b = {ir_get_int(copy, ATTR_BUFFER, 0), 0, emit_async_buffer_bytes(copy), copy};
+    if (!find_buffer(p, copy))
+        VEC_PUSH(p->arena, p->buffers, b);
+}
+
 static void collect(smem_plan *p, const ir_block *b) {
     for (const ir_op *op = b->first; op; op = op->next) {
         access a = {.op = op, .root = -1};
@@ -115,6 +138,8 @@ static void collect(smem_plan *p, const ir_block *b) {
         describe_global(p, &a);
         if (a.bytes || a.ptr)
             VEC_PUSH(p->arena, p->all, a);
+        if (op->opcode == OP_ASYNC_COPY)
+            add_buffer(p, op);
         for (uint32_t i = 0; i < op->num_regions && !ir_has_trait(op, ISOLATED); i++)
             collect(p, op->regions[i]);
     }
@@ -147,6 +172,13 @@ static void place_scratch(smem_plan *p) {
             a->at = smalls + (slot[i] && !one_large ? large[0] : 0);
         uint32_t end = a->at + a->bytes;
         p->total = end > p->total ? end : p->total;
+    }
+}
+
+static void place_buffers(smem_plan *p) {
+    for (uint32_t i = 0; i < p->buffers.len; i++) {
+        p->buffers.data[i].at = (p->total + LINE - 1) & ~(LINE - 1u);
+        p->total = p->buffers.data[i].at + p->buffers.data[i].bytes;
     }
 }
 
@@ -350,6 +382,7 @@ smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a) {
     p->one_cta = f->num_ctas == 1;
     collect(p, f->body);
     place_scratch(p);
+    place_buffers(p);
     for (uint32_t i = 0; i < p->all.len; i++)
         p->by_op[p->all.data[i].op->id] = &p->all.data[i];
     do {
@@ -370,7 +403,15 @@ smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a) {
 
 uint32_t smem_total_bytes(const smem_plan *p) { return p->total; }
 
-uint32_t smem_offset(const smem_plan *p, const ir_op *op) { return p->by_op[op->id]->at; }
+uint32_t smem_offset(const smem_plan *p, const ir_op *op) {
+    const buffer *b = find_buffer(p, op);
+    return b ? b->at : p->by_op[op->id]->at;
+}
+
+const ir_op *smem_filled_by(const smem_plan *p, const ir_op *op) {
+    const buffer *b = find_buffer(p, op);
+    return b ? b->copy : NULL;
+}
 
 smem_barrier smem_barrier_before(const smem_plan *p, const ir_op *op) { return p->barrier[op->id]; }
 

@@ -91,6 +91,15 @@ typedef struct target {
     void (*smem_load)(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset, LLVMTypeRef elem,
                       unsigned vec, LLVMValueRef *out);
 
+    // Copies from global to shared memory that run ahead (emit_async.c).
+    unsigned async_least; ///< bytes of the smallest copy; 0: any, element by element
+    /// `active`, a lane value i32: how many of the a->vec elements are copied, the first ones; the
+    /// others become 0. NULL: all. There is no mask.
+    void (*async_copy)(emitter *e, const cg_access *a, LLVMValueRef byte_offset,
+                       LLVMValueRef active);
+    void (*async_commit)(emitter *e);                 ///< closes a group of copies
+    void (*async_wait)(emitter *e, unsigned pending); ///< all but so many groups have landed
+
     // Arithmetic with no common LLVM form. Operands are scalars or lane values alike (look at
     // LLVMTypeOf); fp16/bf16 are in the register type.
     LLVMValueRef (*math)(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x);

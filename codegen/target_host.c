@@ -483,6 +483,26 @@ static void back_edge(emitter *e, src_range loop) {
     host_call(e, "host_poll", args, 2);
 }
 
+/// The elements are read at once, but land at a wait only.
+static void async_copy(emitter *e, const cg_access *a, LLVMValueRef byte_offset,
+                       LLVMValueRef active) {
+    cg_access one = *a;
+    LLVMValueRef value;
+    if (active)
+        one.mask = LLVMBuildICmp(e->b, LLVMIntNE, active, emit_const_like(e, active, 0), "");
+    load(e, &one, NULL, &value);
+    LLVMValueRef args[] = {host_state(e)->warp, host_u32(e, dtype_bytes(a->elem)),
+                           host_slot_of(e, byte_offset), host_slot_of(e, value)};
+    host_call(e, "host_async_store", args, 4);
+}
+
+static void async_commit(emitter *e) { host_call(e, "host_async_commit", &host_state(e)->warp, 1); }
+
+static void async_wait(emitter *e, unsigned pending) {
+    LLVMValueRef args[] = {host_state(e)->warp, host_u32(e, pending)};
+    host_call(e, "host_async_wait", args, 2);
+}
+
 /// Whose memory, for the runtime.
 static LLVMValueRef ctas_slot(emitter *e, LLVMValueRef cta) {
     return cta ? host_slot_of(e, cta) : LLVMConstNull(LLVMPointerTypeInContext(e->llvm, 0));
@@ -581,6 +601,9 @@ const target target_host = {
     .cluster_started = cluster_barrier,
     .smem_store = smem_store,
     .smem_load = smem_load,
+    .async_copy = async_copy,
+    .async_commit = async_commit,
+    .async_wait = async_wait,
     .math = host_emit_math,
     .fdiv = host_emit_fdiv,
     .frem = host_emit_frem,

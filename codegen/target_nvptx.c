@@ -411,6 +411,32 @@ static void smem_load(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset, LL
         out[i] = LLVMBuildExtractElement(e->b, load, emit_const_i32(e, i), "");
 }
 
+/// cp.async: past the registers, and through L2 alone where it takes 16 bytes.
+static void async_copy(emitter *e, const cg_access *a, LLVMValueRef byte_offset,
+                       LLVMValueRef active) {
+    unsigned size = dtype_bytes(a->elem), bytes = a->vec * size;
+    LLVMTypeRef none = LLVMVoidTypeInContext(e->llvm), i32 = LLVMInt32TypeInContext(e->llvm);
+    LLVMValueRef to = LLVMBuildPtrToInt(e->b, nvptx_shared_pointer(e, byte_offset), i32, "");
+    LLVMValueRef args[] = {to, a->ptr, NULL};
+    if (active)
+        args[2] = LLVMBuildMul(e->b, active, emit_const_i32(e, size), "");
+    const char *text = sv_format(e->arena, "cp.async.%s.shared.global [$0], [$1], %u%s;",
+                                 bytes == 16 ? "cg" : "ca", bytes, active ? ", $2" : "")
+                           .data;
+    nvptx_asm(e, none, text, active ? "r,l,r" : "r,l", args, active ? 3 : 2, ASM_EFFECT);
+}
+
+static void async_commit(emitter *e) {
+    LLVMTypeRef none = LLVMVoidTypeInContext(e->llvm);
+    nvptx_asm(e, none, "cp.async.commit_group;", "", NULL, 0, ASM_EFFECT);
+}
+
+static void async_wait(emitter *e, unsigned pending) {
+    LLVMTypeRef none = LLVMVoidTypeInContext(e->llvm);
+    const char *text = sv_format(e->arena, "cp.async.wait_group %u;", pending).data;
+    nvptx_asm(e, none, text, "", NULL, 0, ASM_EFFECT);
+}
+
 const target target_nvptx = {
     .name = "nvptx",
     .lanes = 1,
@@ -439,6 +465,10 @@ const target target_nvptx = {
     .cluster_started = nvptx_cluster_started,
     .smem_store = smem_store,
     .smem_load = smem_load,
+    .async_least = 4,
+    .async_copy = async_copy,
+    .async_commit = async_commit,
+    .async_wait = async_wait,
     .math = nvptx_math,
     .fdiv = nvptx_fdiv,
     .fdiv_shared = nvptx_fdiv_shared,

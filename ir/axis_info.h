@@ -43,7 +43,12 @@ uint32_t axis_access_width(const axis_analysis *an, const ir_op *op, unsigned di
 /// through AXIS_INTERVAL_DEPTH ops.
 enum { AXIS_INTERVAL_DEPTH = 8 };
 uint32_t axis_interval(const axis_analysis *an, const ir_value *mask, unsigned dim);
-/// The mask of a load or store; NULL if it has none.
+/// The same for an async_copy, which may also leave off the last elements of a vector.
+uint32_t axis_async_width(const axis_analysis *an, const ir_op *op, unsigned dim);
+/// How many registers of a tile with a layout, from any multiple of that number, hold consecutive
+/// elements of dimension `dim`: a power of two.
+uint32_t axis_held_run(const ir_value *tile, unsigned dim);
+/// The mask of a load, store or async_copy; NULL if it has none.
 const ir_value *axis_access_mask(const ir_op *op);
 
 #endif

@@ -16,40 +16,22 @@
 // asked - of stores in inner regions, atomics, addresses that were looked up - the load stays.
 //
 // The pass runs after layouts are there, and copies them: what is loaded early lies as it lay before.
-#include "ir/axis_info.h"
 #include "ir/cleanup.h"
 #include "ir/passes.h"
-#include "ir/pipeline_span.h"
+#include "ir/pipeline.h"
 
 enum {
-    MAX_SLICE = 64, ///< ops that the addresses of a loop's loads may take
-    MAX_LOADS = 16, ///< of a loop that take part
-    MAX_STORES = 4, ///< that are compared with them
+    MAX_SLICE = 64,           ///< ops that the addresses of a loop's loads may take
+    ASYNC_BYTES = 4,          ///< least size of a piece of a copy
+    BUFFER_BYTES = 64 * 1024, ///< of shared memory that a function's loops may take for copies
 };
-
-typedef struct pipeline {
-    ir_func *func;
-    ir_op *loop;
-    ir_block *body;
-    const axis_analysis *axis;
-    uint8_t *slice; ///< by op id: SLICE_NO, SLICE_MAYBE (of the load under study) or SLICE_YES
-    unsigned slice_ops;
-    ir_op *loads[MAX_LOADS], *stores[MAX_STORES];
-    bool is_checked[MAX_LOADS]; ///< the load might read what a store of the loop writes
-    unsigned num_loads, num_stores, num_checked;
-    span written[MAX_STORES]; ///< carried: what each store wrote in the iteration before
-    bool has_assert;          ///< no access may come before it
-    bool is_unordered;        ///< memory changes in ways that cannot be asked about
-} pipeline;
-
-enum { SLICE_NO, SLICE_MAYBE, SLICE_YES };
 
 // ---------------------------------------------------------------------------- what may be early
 
 static void survey(ir_op *op, void *ctx) {
     pipeline *p = ctx;
     p->has_assert |= op->opcode == OP_ASSERT;
-    if (op->opcode == OP_STORE && op->block == p->body && p->num_stores < MAX_STORES)
+    if (op->opcode == OP_STORE && op->block == p->body && p->num_stores < PIPELINE_MAX_STORES)
         p->stores[p->num_stores++] = op;
     else if (ir_has_trait(op, WRITES) || ir_get_flag(op, ATTR_VOLATILE))
         p->is_unordered = true;
@@ -112,11 +94,11 @@ static bool can_check(const pipeline *p, const ir_op *load) {
     return true;
 }
 
-static void study_load(pipeline *p, ir_op *load) {
+static void study_load(pipeline *p, ir_op *load, bool after_store) {
     bool is_const = load->operands[0]->type.pointer_const;
     bool is_checked = !is_const && p->num_stores > 0;
-    if (p->num_loads == MAX_LOADS || (!is_const && p->is_unordered) ||
-        (is_checked && !can_check(p, load)) || !join_slice(p, load))
+    if (p->num_loads == PIPELINE_MAX_LOADS || (!is_const && p->is_unordered) ||
+        (is_checked && (after_store || !can_check(p, load))) || !join_slice(p, load))
         return;
     p->is_checked[p->num_loads] = is_checked;
     p->num_checked += is_checked;
@@ -125,9 +107,12 @@ static void study_load(pipeline *p, ir_op *load) {
 
 static void study_loop(pipeline *p) {
     ir_walk(p->body, survey, p);
-    for (ir_op *op = p->body->first; op && !p->has_assert; op = op->next)
+    bool after_store = false;
+    for (ir_op *op = p->body->first; op && !p->has_assert; op = op->next) {
+        after_store |= op->opcode == OP_STORE;
         if (cleanup_is_plain_load(op) && op->opcode == OP_LOAD)
-            study_load(p, op);
+            study_load(p, op, after_store);
+    }
 }
 
 // ---------------------------------------------------------------------------- iterations
@@ -149,8 +134,7 @@ static bool counts_down(const ir_op *loop) {
     return dtype_is_signed(loop->operands[0]->type.elem) && constant_step(loop) < 0;
 }
 
-/// i1, before the loop: it runs at all.
-static ir_value *build_enters(ir_builder *b, const ir_op *loop) {
+ir_value *pipeline_enters(ir_builder *b, const ir_op *loop) {
     ir_value *lo = loop->operands[0], *hi = loop->operands[1], *step = loop->operands[2];
     ir_value *runs = ir_cmp(b, counts_down(loop) ? "gt" : "lt", lo, hi);
     if (constant_step(loop))
@@ -159,10 +143,10 @@ static ir_value *build_enters(ir_builder *b, const ir_op *loop) {
     return ir_binary(b, OP_AND, runs, forward);
 }
 
-/// i1, in the loop: another iteration follows. As in codegen, what is left is compared as an
-/// unsigned number, so that nothing wraps around at the type's end.
-static ir_value *build_goes_on(ir_builder *b, const ir_op *loop) {
-    ir_value *iv = loop->regions[0]->args[0], *hi = loop->operands[1], *step = loop->operands[2];
+// As in codegen, what is left is compared as an unsigned number, so that nothing wraps around at the
+// type's end.
+ir_value *pipeline_goes_on(ir_builder *b, const ir_op *loop, ir_value *iv) {
+    ir_value *hi = loop->operands[1], *step = loop->operands[2];
     bool down = counts_down(loop);
     dtype number = to_unsigned(iv->type.elem);
     if (constant_step(loop) == (down ? -1 : 1))
@@ -172,8 +156,7 @@ static ir_value *build_goes_on(ir_builder *b, const ir_op *loop) {
     return ir_cmp(b, "gt", ir_cast(b, left, number), ir_cast(b, size, number));
 }
 
-/// Adds a value that the loop carries: its argument. The caller adds to the yield.
-static ir_value *carry(pipeline *p, ir_value *init, sv name) {
+ir_value *pipeline_carry(pipeline *p, ir_value *init, sv name) {
     ir_op *op = p->loop;
     arena *a = p->func->module->arena;
     ir_value *result = ARENA_NEW(a, ir_value);
@@ -194,7 +177,7 @@ static ir_value *carry(pipeline *p, ir_value *init, sv name) {
     return arg;
 }
 
-static void add_yielded(pipeline *p, ir_value *v) {
+void pipeline_yield(pipeline *p, ir_value *v) {
     ir_op *end = p->body->last;
     end->operands = arena_grow(p->func->module->arena, end->operands,
                                end->num_operands * sizeof(*end->operands),
@@ -202,14 +185,14 @@ static void add_yielded(pipeline *p, ir_value *v) {
     end->operands[end->num_operands++] = v;
 }
 
-// ---------------------------------------------------------------------------- early loads
+// ---------------------------------------------------------------------------- made again
 
-static ir_value *mapped(ir_value *const *map, ir_value *v) { return map[v->id] ? map[v->id] : v; }
+ir_value *pipeline_mapped(ir_value *const *map, ir_value *v) { return map[v->id] ? map[v->id] : v; }
 
-static ir_op *clone(ir_builder *b, const ir_op *op, ir_value *const *map) {
+ir_op *pipeline_clone(ir_builder *b, const ir_op *op, ir_value *const *map) {
     ir_value **operands = ARENA_ARRAY(b->func->module->arena, ir_value *, op->num_operands);
     for (uint32_t i = 0; i < op->num_operands; i++)
-        operands[i] = op->operands[i] ? mapped(map, op->operands[i]) : NULL;
+        operands[i] = op->operands[i] ? pipeline_mapped(map, op->operands[i]) : NULL;
     b->range = op->range;
     ir_type type = op->results[0]->type;
     ir_op *copy = ir_create(b, op->opcode, operands, op->num_operands, &type, 1);
@@ -220,153 +203,109 @@ static ir_op *clone(ir_builder *b, const ir_op *op, ir_value *const *map) {
     return copy;
 }
 
-/// Waits for the program's threads where the iteration before has written what is about to be read:
-/// a plain loop would have had its own barriers in between.
-static void build_wait(pipeline *p, ir_builder *b, const span *read) {
-    ir_value *meets = NULL;
-    for (unsigned s = 0; s < p->num_stores; s++)
-        for (unsigned i = 0; i < p->num_checked; i++) {
-            ir_value *m = span_overlap(b, p->written[s], read[i]);
-            meets = meets ? ir_binary(b, OP_OR, meets, m) : m;
-        }
-    ir_op *op = ir_create(b, OP_IF, &meets, 1, NULL, 0);
-    for (unsigned r = 0; r < 2; r++) {
-        op->regions[r] = ir_block_create(p->func, op);
-        ir_builder in = {p->func, op->regions[r], NULL, b->range};
-        if (r == 0)
-            ir_create(&in, OP_BARRIER, NULL, 0, NULL, 0);
-        ir_yield(&in, NULL, 0);
-    }
-}
-
-/// Makes the loads for the iteration of `iv`. Gives what they load, and, if it is the `next` one,
-/// after that the first and the last byte of every load that is checked.
-static void build_loads(pipeline *p, ir_builder *b, ir_value *iv, bool next, ir_value **out) {
+// What has been added since the ops were numbered has id 0, which is no op of a loop.
+ir_value **pipeline_clone_slice(pipeline *p, ir_builder *b, ir_value *iv, bool keep_hints) {
     ir_value **map = ARENA_ARRAY(p->func->module->arena, ir_value *, p->func->num_values);
-    unsigned checked = 0;
-    span read[MAX_LOADS];
     src_range range = b->range;
     map[p->body->args[0]->id] = iv;
-    // (What has been added since the ops were numbered has id 0, which is no op of a loop.)
-    for (const ir_op *op = p->body->first; op; op = op->next)
-        if (p->slice[op->id] == SLICE_YES)
-            map[op->results[0]->id] = clone(b, op, map)->results[0];
-    b->range = range;
-    for (unsigned i = 0; next && i < p->num_loads; i++)
-        if (p->is_checked[i])
-            read[checked++] = span_of(b, mapped(map, p->loads[i]->operands[0]));
-    if (checked)
-        build_wait(p, b, read);
-    for (unsigned i = 0; i < p->num_loads; i++)
-        *out++ = clone(b, p->loads[i], map)->results[0];
-    for (unsigned i = 0; i < checked; i++) {
-        *out++ = read[i].lo;
-        *out++ = read[i].hi;
+    for (const ir_op *op = p->body->first; op; op = op->next) {
+        if (p->slice[op->id] != SLICE_YES)
+            continue;
+        bool skipped = op->opcode == OP_HINT && !keep_hints;
+        map[op->results[0]->id] = skipped ? pipeline_mapped(map, op->operands[0])
+                                          : pipeline_clone(b, op, map)->results[0];
     }
     b->range = range;
+    return map;
 }
 
-/// The loads of one iteration, if `cond` holds; else the values in `instead`.
-static ir_op *build_guarded_loads(pipeline *p, ir_builder *b, ir_value *cond, ir_value *iv,
-                                  ir_value *step, bool next, ir_value *const *instead) {
-    ir_value *values[3 * MAX_LOADS];
-    ir_type types[3 * MAX_LOADS];
-    unsigned n = p->num_loads + (next ? 2 * p->num_checked : 0);
-    for (unsigned i = 0; i < n; i++)
-        types[i] = i < p->num_loads ? p->loads[i]->results[0]->type : ir_scalar_type(DT_I64);
+ir_op *pipeline_if(ir_builder *b, ir_value *cond, const ir_type *types, uint32_t n,
+                   ir_builder arms[2]) {
     ir_op *op = ir_create(b, OP_IF, &cond, 1, types, n);
-    for (unsigned r = 0; r < 2; r++)
-        op->regions[r] = ir_block_create(p->func, op);
-    ir_builder then = {p->func, op->regions[0], NULL, b->range};
-    if (step)
-        iv = ir_binary(&then, OP_ADD, iv, step);
-    build_loads(p, &then, iv, next, values);
-    ir_yield(&then, values, n);
-    ir_builder otherwise = {p->func, op->regions[1], NULL, b->range};
-    for (unsigned i = 0; i < n; i++) {
-        ir_value *v = values[i];
-        op->results[i]->layout = v->layout;
-        op->results[i]->name = i < p->num_loads ? v->name : (sv){"", 0};
-        if (instead && i < p->num_loads) {
-            values[i] = instead[i];
-        } else {
-            values[i] = ir_const_bits(&otherwise, v->type, 0);
-            values[i]->layout = v->layout;
-        }
+    for (unsigned r = 0; r < 2; r++) {
+        op->regions[r] = ir_block_create(b->func, op);
+        arms[r] = (ir_builder){b->func, op->regions[r], NULL, b->range};
     }
-    ir_yield(&otherwise, values, n);
     return op;
-}
-
-/// At the end of an iteration, i1: what was loaded early for the next one has been written by this
-/// one. Carries what was written on.
-static ir_value *build_is_stale(pipeline *p, ir_builder *b, ir_value *more, ir_value *const *read) {
-    ir_value *stale = NULL;
-    for (unsigned s = 0; s < p->num_stores; s++) {
-        span written = span_of(b, p->stores[s]->operands[0]);
-        for (unsigned i = 0; i < p->num_checked; i++) {
-            ir_value *meets = span_overlap(b, written, (span){read[2 * i], read[2 * i + 1]});
-            stale = stale ? ir_binary(b, OP_OR, stale, meets) : meets;
-        }
-        add_yielded(p, written.lo);
-        add_yielded(p, written.hi);
-    }
-    return ir_binary(b, OP_AND, more, stale);
-}
-
-/// What the first iteration finds written by the one before: nothing.
-static void carry_written(pipeline *p, ir_builder *before) {
-    ir_type i64 = ir_scalar_type(DT_I64);
-    for (unsigned s = 0; p->num_checked && s < p->num_stores; s++) {
-        p->written[s].lo = carry(p, ir_const_int(before, i64, INT64_MAX), (sv){"", 0});
-        p->written[s].hi = carry(p, ir_const_int(before, i64, INT64_MIN), (sv){"", 0});
-    }
-}
-
-static void rewrite(pipeline *p) {
-    ir_op *loop = p->loop;
-    ir_value *iv = p->body->args[0], *step = loop->operands[2], *now[MAX_LOADS];
-    ir_builder before = {p->func, loop->block, loop, loop->range};
-    ir_op *head = build_guarded_loads(p, &before, build_enters(&before, loop), loop->operands[0],
-                                      NULL, false, NULL);
-    carry_written(p, &before);
-    for (unsigned i = 0; i < p->num_loads; i++)
-        now[i] = carry(p, head->results[i], p->loads[i]->results[0]->name);
-    ir_builder top = {p->func, p->body, p->body->first, loop->range};
-    ir_value *more = build_goes_on(&top, loop);
-    ir_op *next = build_guarded_loads(p, &top, more, iv, step, true, now);
-    if (p->num_checked) {
-        ir_builder end = {p->func, p->body, p->body->last, loop->range};
-        ir_value *stale = build_is_stale(p, &end, more, next->results + p->num_loads);
-        next = build_guarded_loads(p, &end, stale, iv, step, false, next->results);
-    }
-    for (unsigned i = 0; i < p->num_loads; i++) {
-        add_yielded(p, next->results[i]);
-        ir_replace(p->loads[i]->results[0], now[i]);
-        ir_remove(p->loads[i]);
-    }
-    ir_apply_replacements(p->func);
-}
-
-static bool pipeline_loop(ir_op *loop) {
-    ir_func *f = loop->block->func;
-    arena *a = f->module->arena;
-    pipeline p = {.func = f, .loop = loop, .body = loop->regions[0]};
-    p.axis = axis_analyze(f, a); // numbers ops and values
-    p.slice = ARENA_ARRAY(a, uint8_t, f->num_ops);
-    study_loop(&p);
-    if (p.num_loads == 0)
-        return false;
-    rewrite(&p);
-    return true;
 }
 
 // ---------------------------------------------------------------------------- the loops
 
 typedef struct loop_list {
-    arena *arena;
     VEC(ir_op *) loops;
+    arena *arena;
+    uint32_t bytes;  ///< of shared memory that is taken
+    int64_t buffers; ///< and how many
 } loop_list;
+
+/// Whether a load can be copied into shared memory: by threads that hold it once, in pieces that
+/// the hardware copies, with no wish about caches.
+static bool can_copy(const pipeline *p, const ir_op *load) {
+    const ir_value *ptr = load->operands[0];
+    if (!ir_is_tile(ptr->type) || !ptr->layout || ir_find_attr(load, ATTR_CACHE) ||
+        ir_find_attr(load, ATTR_EVICT) || ir_get_flag(load, ATTR_REALIGNED))
+        return false;
+    layout_replication copies = layout_get_replication(ptr->layout);
+    if (copies.reg_mask || copies.lane_mask || copies.warp_mask || copies.cta_mask)
+        return false;
+    uint32_t widest = 1;
+    for (unsigned d = 0; d < ptr->type.rank; d++) {
+        uint32_t held = axis_held_run(ptr, d), n = axis_async_width(p->axis, load, d);
+        n = n < held ? n : held;
+        widest = n > widest ? n : widest;
+    }
+    return widest * dtype_bytes(ptr->type.pointee) >= ASYNC_BYTES;
+}
+
+/// Bytes that a tile's load takes in the shared memory of a CTA.
+static uint32_t slot_bytes(const ir_func *f, const ir_op *load) {
+    const ir_value *ptr = load->operands[0];
+    return (f->num_warps * layout_reg_count(ptr->layout) << LAYOUT_LANE_BITS) *
+           dtype_bytes(ptr->type.pointee);
+}
+
+/// In a loop that writes nothing, moves the loads whose tiles fit into what is left of shared memory
+/// from `loads` to `copies`. Where they do not fit so often there are fewer stages than asked for.
+static void choose_copies(pipeline *p, loop_list *list) {
+    enum { LEAST_STAGES = 2 };
+    bool reads_only = p->num_stores == 0 && !p->is_unordered;
+    uint32_t left = BUFFER_BYTES - list->bytes, bytes = 0, kept = 0;
+    for (unsigned i = 0; i < p->num_loads; i++) {
+        ir_op *load = p->loads[i];
+        if (reads_only && can_copy(p, load) &&
+            slot_bytes(p->func, load) <= left / LEAST_STAGES - bytes) {
+            bytes += slot_bytes(p->func, load);
+            p->copies[p->num_copies++] = load;
+        } else {
+            p->is_checked[kept] = p->is_checked[i];
+            p->loads[kept++] = load;
+        }
+    }
+    p->num_loads = kept;
+    if (bytes && left / bytes < p->stages)
+        p->stages = left / bytes;
+    list->bytes += bytes * p->stages;
+}
+
+static bool pipeline_loop(ir_op *loop, loop_list *list) {
+    ir_func *f = loop->block->func;
+    arena *a = f->module->arena;
+    pipeline p = {.func = f, .loop = loop, .body = loop->regions[0]};
+    p.stages = (uint32_t)ir_get_int(loop, ATTR_NUM_STAGES, 1);
+    p.axis = axis_analyze(f, a); // numbers ops and values
+    p.slice = ARENA_ARRAY(a, uint8_t, f->num_ops);
+    study_loop(&p);
+    if (p.num_loads == 0)
+        return false;
+    choose_copies(&p, list);
+    if (p.num_loads)
+        pipeline_load_early(&p);
+    if (p.num_copies)
+        pipeline_copy_early(&p, list->buffers);
+    list->buffers += p.num_copies;
+    ir_apply_replacements(f);
+    return true;
+}
 
 static void collect(ir_op *op, void *ctx) {
     loop_list *list = ctx;
@@ -380,6 +319,6 @@ bool pass_pipeline(ir_func *f) {
     ir_walk(f->body, collect, &list);
     bool changed = false;
     for (uint32_t i = list.loops.len; i-- > 0;) // inner loops first
-        changed = pipeline_loop(list.loops.data[i]) || changed;
+        changed = pipeline_loop(list.loops.data[i], &list) || changed;
     return changed;
 }

@@ -639,6 +639,45 @@ static void rule_load(checker *c, const ir_op *op) {
         FAIL(c, op, "expected a mask with other");
 }
 
+/// An attribute that must be there, in a range.
+static void want_int(checker *c, const ir_op *op, ir_attr_key key, int64_t least, int64_t most) {
+    int64_t v = ir_get_int(op, key, least - 1);
+    if (v < least || v > most)
+        FAIL(c, op, "expected %s from %lld to %lld", ir_attr_name(key), (long long)least,
+             (long long)most);
+}
+
+// Async copies are made when layouts are there, and no pass gives them any.
+static void want_own_layout(checker *c, const ir_op *op, const ir_value *v) {
+    if (ir_is_tile(v->type) && !v->layout)
+        FAIL(c, op, "expected a tile with a layout");
+}
+
+static void rule_async_copy(checker *c, const ir_op *op) {
+    want_own_layout(c, op, op->operands[0]);
+    want_pointer(c, op, false);
+    want_operand(c, op, 1, ir_scalar_type(DT_I32));
+    want_mask(c, op, 2);
+    want_int(c, op, ATTR_BUFFER, 0, INT32_MAX);
+    want_int(c, op, ATTR_SLOTS, 1, MAX_STAGES);
+    if (!ir_is_tile(op->operands[0]->type))
+        FAIL(c, op, "expected a tile of pointers");
+    if (op->operands[2] && op->operands[0]->layout && op->operands[2]->layout)
+        want_layout(c, op, op->operands[2], op->operands[0]->layout);
+}
+
+static void rule_async_wait(checker *c, const ir_op *op) {
+    want_int(c, op, ATTR_PENDING, 0, MAX_STAGES);
+}
+
+static void rule_async_read(checker *c, const ir_op *op) {
+    want_operand(c, op, 0, ir_scalar_type(DT_I32));
+    want_int(c, op, ATTR_BUFFER, 0, INT32_MAX);
+    if (!ir_is_tile(op->results[0]->type) || ir_is_pointer(op->results[0]->type))
+        FAIL(c, op, "expected a tile of numbers");
+    want_own_layout(c, op, op->results[0]);
+}
+
 static void rule_store(checker *c, const ir_op *op) {
     want_one_hint(c, op, "wb cg cs wt");
     want_operand(c, op, 1, want_pointer(c, op, true));

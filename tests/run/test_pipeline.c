@@ -64,6 +64,15 @@ static void want_two(const call *c) {
     }
 }
 
+static void want_store_first(const call *c) {
+    for (int i = 0; i < c->n; i++) {
+        for (int j = 0; j < B; j++)
+            c->y[i * B + j] = i * 7 + j;
+        for (int j = 0; j < B; j++)
+            c->z[j] = wrap((int64_t)c->z[j] * 3 + c->x[i * B + j]);
+    }
+}
+
 static void want_down(const call *c) {
     int32_t total = 0;
     for (int i = c->n; i > -2; i -= 3)
@@ -105,6 +114,21 @@ static void want_lookup(const call *c) {
     }
 }
 
+static void want_around(const call *c) { // the first block turned round before, all cleared after
+    int32_t row[B], sum[B];
+    for (int round = 0; round < 2; round++) {
+        for (int j = 0; j < B; j++)
+            row[j] = c->x[B - 1 - j] + 1;
+        memcpy(c->x, row, sizeof row);
+        memset(sum, 0, sizeof sum);
+        for (int i = 0; i < c->n; i++)
+            for (int j = 0; j < B; j++)
+                sum[j] = wrap((int64_t)sum[j] * 3 + c->x[i * B + j]);
+        for (int j = 0; j < B; j++)
+            c->x[(c->n > 0 ? c->n - 1 : 0) * B + B - 1 - j] = sum[j];
+    }
+}
+
 static void want_inner_store(const call *c) {
     for (int i = 0; i < c->n; i++)
         for (int j = 0, odd = i & 1; j < B; j++) {
@@ -137,6 +161,7 @@ static void want_plane(const call *c) { // 16 rows of 16, stored with rows and c
 }
 
 #define LOOP(more) "    for i in tl.range(0, n" more ", num_stages=STAGES):\n"
+#define UNROLLED ", loop_unroll_factor=2"
 #define ROWS                                                                                       \
     "    for r in tl.range(program_id(0), n, num_programs(0), num_stages=STAGES):\n"               \
     "        row = load(x + r.to(i64) * 256 + o, mask=o < 200, other=-2147483648)\n"               \
@@ -148,13 +173,17 @@ static void want_plane(const call *c) { // 16 rows of 16, stored with rows and c
     "        v = load(x + (i + o), mask=i + o < n * 100, other=0)\n"                               \
     "        acc = where(i + o < n * 100, acc * 3 + v, acc)\n"                                     \
     "    store(y + o, acc)\n"
-#define TWO                                                                                        \
+#define STORE_FIRST                                                                                \
+    "    acc = load(z + o)\n" LOOP("") "        store(y + i * 256 + o, i * 7 + o)\n"               \
+                                       "        acc = acc * 3 + load(x + i * 256 + o)\n"           \
+                                       "    store(z + o, acc)\n"
+#define TWO(more)                                                                                  \
     "    acc = load(z + o)\n" LOOP(                                                                \
-        "") "        v = load(x + i * 256 + o)\n"                                                  \
-            "        s = sum(v, axis=0)\n" /* all warps have read when the first one writes */     \
-            "        store(y + i * 256 + o, v + 1)\n"                                              \
-            "        acc = acc * 3 + where(s == s, v + 1, v) - v * 2\n"                            \
-            "    store(z + o, acc)\n"
+        more) "        v = load(x + i * 256 + o)\n"                                                \
+              "        s = sum(v, axis=0)\n" /* all warps have read when the first one writes */   \
+              "        store(y + i * 256 + o, v + 1)\n"                                            \
+              "        acc = acc * 3 + where(s == s, v + 1, v) - v * 2\n"                          \
+              "    store(z + o, acc)\n"
 
 static const pipeline_case cases[] = {
     {"sum in blocks", SUM, .want = want_sum, .at = {0, 30 * B, 0}, .is_const = false},
@@ -163,26 +192,36 @@ static const pipeline_case cases[] = {
      "    acc = load(y + o)\n" LOOP("") "        acc = acc * 3 + load(x + i * 256 + o)\n"
                                         "    store(y + o, acc)\n",
      .want = want_whole, .at = {0, 30 * B, 0}, .one_block = true},
+    {"whole blocks, two at a time",
+     "    acc = load(y + o)\n" LOOP(UNROLLED) "        acc = acc * 3 + load(x + i * 256 + o)\n"
+                                              "    store(y + o, acc)\n",
+     .want = want_whole, .at = {0, 30 * B, 0}, .one_block = true},
+    {"written and summed in place, two at a time", TWO(UNROLLED), .want = want_two,
+     .at = {0, 0, 39 * B}},
     {"rows", ROWS, .want = want_rows, .at = {0, 20 * B, 0}, .grid = 1},
     {"rows, three programs", ROWS, .want = want_rows, .at = {0, 20 * B, 0}, .grid = 3},
     {"rows of a constant argument", ROWS, .want = want_rows, .at = {0, 20 * B, 0}, .is_const = true,
      .grid = 2},
     {"rows in place", ROWS, .want = want_rows, .at = {0, 0, 0}, .grid = 1},
     {"rows in place, three programs", ROWS, .want = want_rows, .at = {0, 0, 0}, .grid = 3},
-    {"rows written onto the next one", ROWS, .want = want_rows, .at = {0, B, 0}, .grid = 1},
-    {"rows written onto half of the next one", ROWS, .want = want_rows, .at = {0, B / 2, 0},
+    {"rows written onto the next one", ROWS, .want = want_rows, .at = {0, B, 0}, .is_loose = true,
      .grid = 1},
-    {"rows written two rows ahead", ROWS, .want = want_rows, .at = {0, 2 * B + 3, 0}, .grid = 1},
-    {"rows written back", ROWS, .want = want_rows, .at = {64, 0, 0}, .grid = 1},
+    {"rows written onto half of the next one", ROWS, .want = want_rows, .at = {0, B / 2, 0},
+     .is_loose = true, .grid = 1},
+    {"rows written two rows ahead", ROWS, .want = want_rows, .at = {0, 2 * B + 3, 0},
+     .is_loose = true, .grid = 1},
+    {"rows written back", ROWS, .want = want_rows, .at = {64, 0, 0}, .is_loose = true, .grid = 1},
     {"a chain through one argument",
      LOOP("") "        store(x + (i + 1) * 256 + o, load(x + i * 256 + o) * 5 + i)\n",
      .want = want_chain, .at = {0, 0, 0}},
-    {"written and summed, apart", TWO, .want = want_two, .at = {0, 20 * B, 39 * B}},
-    {"written and summed, in place", TWO, .want = want_two, .at = {0, 0, 39 * B}},
-    {"written and summed, onto the next", TWO, .want = want_two, .at = {0, B, 39 * B},
+    {"written and summed, apart", TWO(""), .want = want_two, .at = {0, 20 * B, 39 * B}},
+    {"written and summed, in place", TWO(""), .want = want_two, .at = {0, 0, 39 * B}},
+    {"written and summed, onto the next", TWO(""), .want = want_two, .at = {0, B, 39 * B},
      .is_loose = true},
-    {"written and summed, one element on", TWO, .want = want_two, .at = {0, 1, 39 * B},
+    {"written and summed, one element on", TWO(""), .want = want_two, .at = {0, 1, 39 * B},
      .is_loose = true},
+    {"stored first, apart", STORE_FIRST, .want = want_store_first, .at = {0, 20 * B, 39 * B}},
+    {"stored first, in place", STORE_FIRST, .want = want_store_first, .at = {0, 0, 39 * B}},
     {"steps",
      "    total = 0\n"
      "    w = where(o == 0, 7, 1)\n"
@@ -215,6 +254,16 @@ static const pipeline_case cases[] = {
              "        b = b * 3 + load(x + (load(x + i * 256 + o) & 255))\n"
              "    store(y + o, a)\n    store(z + o, b)\n",
      .want = want_lookup, .at = {0, 30 * B, 32 * B}},
+    {"written around the loop",
+     "    for round in range(2):\n"
+     "        store(x + (255 - o), load(x + o) + 1)\n"
+     "        acc = zeros([256], i32)\n"
+     "        for i in tl.range(0, n, num_stages=STAGES):\n"
+     "            acc = acc * 3 + load(x + i * 256 + o)\n"
+     "        debug_barrier()\n"
+     "        store(x + max(n - 1, 0) * 256 + (255 - o), acc)\n"
+     "        debug_barrier()\n",
+     .want = want_around, .at = {0, 0, 0}},
     {"a store in an inner branch",
      "    acc = load(z + o)\n" LOOP(
          "") "        acc = acc * 3 + load(x + i * 256 + o)\n"
@@ -249,7 +298,12 @@ static const pipeline_case cases[] = {
 
 static int32_t start[TOTAL], want[TOTAL], got[TOTAL];
 
-static void check(const pipeline_case *p, tile_kernel *k, int n, int m, uint32_t warps,
+/// Over how many warps and CTAs a program goes.
+typedef struct spread {
+    uint32_t warps, ctas;
+} spread;
+
+static void check(const pipeline_case *p, tile_kernel *k, int n, int m, spread at_once,
                   int stages) {
     size_t total = p->one_block ? (size_t)n * B : TOTAL; // of the buffer that x is in
     tile_buffer *d = buffer_from(start, total * 4);
@@ -262,7 +316,10 @@ static void check(const pipeline_case *p, tile_kernel *k, int n, int m, uint32_t
                        TILE_I32(n),
                        TILE_I32(m),
                        TILE_CONSTEXPR_INT("STAGES", stages)};
-    tile_launch_options o = {.size = sizeof o, .grid = {p->grid ? p->grid : 1}, .num_warps = warps};
+    tile_launch_options o = {.size = sizeof o,
+                             .grid = {p->grid ? p->grid : 1},
+                             .num_warps = at_once.warps,
+                             .num_ctas = at_once.ctas};
     must(tile_launch(k, args, 6, &o, &err));
     read_buffer(d, got, total * 4);
     if (p->one_block)
@@ -270,15 +327,20 @@ static void check(const pipeline_case *p, tile_kernel *k, int n, int m, uint32_t
     int at_fault = 0;
     while (at_fault < TOTAL && got[at_fault] == want[at_fault])
         at_fault++;
-    expect(at_fault == TOTAL, "%s, n %d, m %d, %u warps, %d stages: element %d is %d, expected %d",
-           p->name, n, m, warps, stages, at_fault, got[at_fault % TOTAL], want[at_fault % TOTAL]);
+    expect(at_fault == TOTAL,
+           "%s, n %d, m %d, %u warps, %u CTAs, %d stages: element %d is %d, expected %d", p->name,
+           n, m, at_once.warps, at_once.ctas, stages, at_fault, got[at_fault % TOTAL],
+           want[at_fault % TOTAL]);
     tile_buffer_destroy(d);
     if (p->one_block)
         tile_buffer_destroy(rest);
 }
 
 static void run(const pipeline_case *p) {
-    static const int numbers[] = {0, 1, 2, 3, 4, 9}, stages[] = {1, 2, 3, 5};
+    static const int numbers[] = {0, 1, 2, 3, 9}, stages[] = {1, 2, 3, 5};
+    static const spread spreads[] = {{1, 1}, {4, 1}, {2, 2}}; // a cluster last
+    bool has_clusters = !dev_info.is_cuda || strcmp(dev_info.arch, "sm_90") >= 0;
+    size_t num_spreads = has_clusters ? 3 : 2;
     char source[4096];
     snprintf(source, sizeof source,
              "@triton.jit(do_not_specialize=['x', 'y', 'z', 'n', 'm'])\n"
@@ -292,8 +354,8 @@ static void run(const pipeline_case *p) {
         memcpy(want, start, sizeof want);
         p->want(&(call){want + p->at[0], want + p->at[1], want + p->at[2], n, m});
         for (size_t s = 0; s < sizeof stages / sizeof *stages; s++)
-            for (uint32_t warps = 1; warps <= (p->is_loose && stages[s] == 1 ? 1 : 4); warps *= 4)
-                check(p, k, n, m, warps, stages[s]);
+            for (size_t w = 0; w < (p->is_loose && stages[s] == 1 ? 1 : num_spreads); w++)
+                check(p, k, n, m, spreads[w], stages[s]);
     }
     tile_module_destroy(mod);
 }
