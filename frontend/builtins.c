@@ -204,7 +204,10 @@ static value default_value(lowering *lo, sv text) {
         return value_string(SV("\n"));
     if (text.data[0] == '"')
         return value_string((sv){text.data + 1, text.len - 2});
-    return value_int(text.data[0] - '0');
+    int64_t n = 0;
+    for (size_t i = 0; i < text.len; i++)
+        n = 10 * n + text.data[i] - '0';
+    return value_int(n);
 }
 
 // --- binding

@@ -1,6 +1,7 @@
 // Built-ins that speak to the compiler or stand for Python's own: ranges, assertions and prints,
 // min, max, len and the conversions of compile-time numbers.
 #include "frontend/builtins.h"
+#include "frontend/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -83,6 +84,7 @@ value build_static_assert(lowering *lo, value *args, src_range range) {
         return value_poison();
     if (value_truth(&args[0]))
         return value_none();
+    lo->frames->has_failed = lo->frames->module->is_library;
     return lower_error(lo, range, "static assertion failed%s%s", text.len ? ": " : "", text.data);
 }
 

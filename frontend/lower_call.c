@@ -136,6 +136,8 @@ static bool bind_params(lowering *lo, const value *callee, const call_args *args
 /// The value of a call whose body ended in `how`.
 static value take_result(lowering *lo, const ast_func *f, flow how) {
     const binding *b = scope_find(lo->scope, SCOPE_RESULT);
+    if (lo->frames->has_failed)
+        return value_poison();
     if (how == FLOW_NEXT || !b)
         return (value){.kind = VALUE_NONE, .func = f};
     if (how == FLOW_MAYBE && b->value.kind != VALUE_NONE && b->value.kind != VALUE_POISON) {

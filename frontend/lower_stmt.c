@@ -284,7 +284,7 @@ flow lower_block(lowering *lo, ast_stmt *const *stmts, uint32_t n) {
     src_range start = n ? stmts[0]->range : SRC_NONE;
     if (!lower_descend(lo, start))
         n = 0;
-    for (uint32_t i = 0; i < n && how == FLOW_NEXT; i++) {
+    for (uint32_t i = 0; i < n && how == FLOW_NEXT && !lo->frames->has_failed; i++) {
         ast_stmt *const *rest = stmts + i + 1;
         bool took_rest = false;
         if (!lower_count(lo, stmts[i]->range))

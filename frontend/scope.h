@@ -70,6 +70,7 @@ typedef struct call_frame {
     unsigned static_loops;
     unsigned static_regions; ///< `regions` where the outermost static loop began
     bool is_tail;            ///< the statements being lowered are the last that the function does
+    bool has_failed;         ///< of the library: an assertion failed, the rest makes no sense
 } call_frame;
 
 /// How a block of statements ends.

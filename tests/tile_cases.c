@@ -6,6 +6,7 @@
 //   DIR/tables/types.tsv              result types of operators, checked by static_assert
 //   DIR/tables/casts.json             values of every cast
 //   DIR/tables/binary_values.json     values of operators
+//   DIR/tables/philox.json            random numbers
 //
 // What needs a feature that the compiler refuses by name counts as skipped and is named. The last
 // line reads "N passed, N failed, N skipped"; the exit status is 1 if anything failed.
@@ -445,6 +446,37 @@ static void run_binary_values(runner *r) {
     json_decref(table);
 }
 
+static void run_philox(runner *r) {
+    static const struct {
+        const char *call, *field, *type;
+        long max_ulp;
+    } functions[] = {
+        {"randint", "randint_u32", "u32", 0},
+        {"rand", "rand_f32", "fp32", 0},
+        {"randn", "randn_f32", "fp32", 2},
+    };
+    json_t *table = load_table(r, "philox"), *row;
+    size_t i;
+    json_array_foreach(table, i, row) {
+        long long seed = json_integer_value(json_object_get(row, "seed")),
+                  offset = json_integer_value(json_object_get(row, "offset"));
+        for (size_t f = 0; f < sizeof functions / sizeof *functions; f++) {
+            char what[128];
+            snprintf(what, sizeof what, "philox %s(%lld, %lld)", functions[f].call, seed, offset);
+            table_case c = {.what = what,
+                            .expected = text_field(row, functions[f].field),
+                            .out_type = type_index(functions[f].type),
+                            .max_ulp = functions[f].max_ulp};
+            snprintf(
+                c.source, sizeof c.source,
+                "def k(z: *%s):\n    o = arange(0, 64)\n    store(z + o, tl.%s(%lld, %lld + o))\n",
+                functions[f].type, functions[f].call, seed, offset);
+            run_table_case(r, &c);
+        }
+    }
+    json_decref(table);
+}
+
 // --- types.tsv
 
 typedef struct types_row {
@@ -518,7 +550,7 @@ static void run_types(runner *r) {
     if (f)
         fclose(f);
     if (r->skipped > skipped)
-        printf("skipped %ld rows of types.tsv: cumsum, cumprod, sort\n", r->skipped - skipped);
+        printf("skipped %ld rows of types.tsv: cumsum, cumprod\n", r->skipped - skipped);
 }
 
 static bool read_power(const char *text, long most, long *out) {
@@ -564,6 +596,7 @@ int main(int argc, char **argv) {
     run_kernels(&r);
     run_casts(&r);
     run_binary_values(&r);
+    run_philox(&r);
     run_types(&r);
     tile_device_close(r.device);
     printf("%ld passed, %ld failed, %ld skipped\n", r.passed, r.failed, r.skipped);
