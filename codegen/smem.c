@@ -32,6 +32,8 @@ typedef struct access {
     bool across_warps;    ///< some element is held by several warps (a scalar by all)
     bool one_thread_each; ///< each address is touched by one thread, told by the pointer alone
     int root;             ///< parameter that ptr derives from, or -1
+    const ir_value
+        *shift; ///< how far its tile begins before the row, where pass_realign has moved it
 } access;
 
 /// What async copies go to: it stays where it is throughout the function.
@@ -98,6 +100,23 @@ static bool is_injective(const axis_analysis *axis, const ir_value *ptr) {
     return false;
 }
 
+/// The defining op of a value, if it is of this kind.
+static const ir_op *def_of(const ir_value *v, ir_opcode opcode) {
+    return v && v->def && v->def->opcode == opcode ? v->def : NULL;
+}
+
+/// By how many elements pass_realign has moved an access: splat(row + -shift) + index. NULL if it
+/// has not; the pointer itself, like no other, if that cannot be told.
+static const ir_value *shift_of(const ir_op *op) {
+    if (!ir_get_flag(op, ATTR_REALIGNED))
+        return NULL;
+    const ir_op *tile = def_of(op->operands[0], OP_ADDPTR);
+    const ir_op *rows = tile ? def_of(tile->operands[0], OP_SPLAT) : NULL;
+    const ir_op *row = rows ? def_of(rows->operands[0], OP_ADDPTR) : NULL;
+    const ir_op *back = row ? def_of(row->operands[1], OP_NEG) : NULL;
+    return back ? back->operands[0] : op->operands[0];
+}
+
 static void describe_global(smem_plan *p, access *a) {
     const ir_op *op = a->op;
     bool is_atomic = op->opcode == OP_ATOMIC_RMW || op->opcode == OP_ATOMIC_CAS;
@@ -116,6 +135,7 @@ static void describe_global(smem_plan *p, access *a) {
         a->one_thread_each = !a->across_warps && !copies.lane_mask && is_injective(p->axis, a->ptr);
     }
     a->root = axis_pointer_root(p->axis, a->ptr);
+    a->shift = shift_of(op);
 }
 
 static const buffer *find_buffer(const smem_plan *p, const ir_op *op) {
@@ -276,12 +296,13 @@ static bool global_conflict(const access *a, bool a_is_stale, bool a_is_earlier,
     if (a->ptr == b->ptr && !a_is_stale && a->one_thread_each)
         return false; // whatever a thread touches twice, no other touches
     // Different arguments may still be one buffer. In a call in place each warp reads and writes
-    // its own elements, if they have one layout and no element is held by several warps. Should
+    // its own elements, if they have one layout, no element is held by several warps, and elements
+    // have the same place in both tiles (pass_realign moves the tiles of a row alike). Should
     // they overlap at an offset, a load that stands after a store still sees it; a store after a
     // load, or a load in the next iteration, is not held back: that would put a barrier into every
     // loop that reads one argument and writes another.
     bool apart = a->root >= 0 && b->root >= 0 && a->root != b->root;
-    bool one_layout = a->ptr->layout == b->ptr->layout;
+    bool one_layout = a->ptr->layout == b->ptr->layout && a->shift == b->shift;
     bool reads_back = a->writes && !b->writes && !a_is_earlier;
     return !apart || !one_layout || reads_back || a->across_warps || b->across_warps;
 }

@@ -147,6 +147,11 @@ value eval_atomic_result(evaluator *ev, const node *n) {
     value out = {.t = with_elem(a.ptr.t, buf->elem), .c = eval_cells(ev, numel(a.ptr.t))};
     const cell *v =
         eval_spread(ev, eval_convert(ev, eval(ev, n->kid[1]), buf->elem, n), a.ptr.t, n);
+    const cell *expected = NULL;
+    if (n->op == O_CAS && (is_float(buf->elem) || a.mask || !n->kid[3]))
+        eval_fail(ev, V_TYPES, n);
+    if (n->op == O_CAS)
+        expected = eval_spread(ev, eval_convert(ev, eval(ev, n->kid[3]), buf->elem, n), a.ptr.t, n);
     uint32_t id = ++ev->stores;
     if (buf->role != BUF_OWN)
         eval_fail(ev, V_BOUNDS, n);
@@ -163,7 +168,10 @@ value eval_atomic_result(evaluator *ev, const node *n) {
             eval_fail(ev, V_INEXACT, n);
         *stamp = id;
         out.c[i] = *to;
-        if (n->op == O_XCHG) {
+        if (n->op == O_CAS) {
+            if (to->i == expected[i].i)
+                *to = v[i];
+        } else if (n->op == O_XCHG) {
             *to = v[i];
         } else if (is_float(buf->elem) && n->op == O_ADD) {
             cell x = {.f = flushed(buf->elem, to->f)}, y = {.f = flushed(buf->elem, v[i].f)};

@@ -420,6 +420,26 @@ static value eval_literal(evaluator *ev, const node *n) {
     return v;
 }
 
+/// A promise about x must be true: of whole runs of n->i along its axis, from multiples of that on.
+static value eval_hint(evaluator *ev, const node *n) {
+    value x = eval(ev, n->kid[0]);
+    uint32_t inner = 1, run = (uint32_t)n->i;
+    for (int d = n->axis + 1; d < x.t.rank; d++)
+        inner *= x.t.dim[d];
+    uint32_t extent = x.t.rank ? x.t.dim[n->axis] : 1;
+    if (x.weak || !is_int(x.t.elem) || x.t.elem == T_I1 || (n->id != HINT_MULTIPLE && run > extent))
+        eval_fail(ev, V_INEXACT, n);
+    for (uint32_t i = 0; i < numel(x.t); i++) {
+        uint32_t at = i / inner % extent;
+        bool inside = at % run != 0;
+        if (n->id == HINT_MULTIPLE
+                ? x.c[i].i % n->i != 0
+                : inside && x.c[i].i != x.c[i - inner].i + (n->id == HINT_CONTIGUOUS))
+            eval_fail(ev, V_INEXACT, n);
+    }
+    return x;
+}
+
 static value eval_kind(evaluator *ev, const node *n) {
     value out[MAX_TARGETS];
     switch ((node_kind)n->kind) {
@@ -488,6 +508,8 @@ static value eval_kind(evaluator *ev, const node *n) {
         return out[0];
     case N_MATH:
         return eval_math(ev, n);
+    case N_HINT:
+        return eval_hint(ev, n);
     case NUM_NODE_KINDS:
         break;
     }
@@ -551,6 +573,8 @@ static void eval_for(evaluator *ev, const stmt *s) {
     if (is_static != iv->constant || (!is_static && iv->type.elem != t))
         eval_fail(ev, V_TYPES, NULL);
     int64_t from = bound[0].c[0].i, to = bound[1].c[0].i, step = bound[2].c[0].i;
+    if (step < 0 && !bound[2].weak)
+        step = 0; // known at run time only, it never counts down
     for (int64_t i = from; step && !ev->returned && (step > 0 ? i < to : i > to); i += step) {
         value v = eval_scalar(ev, scalar_type(t), i);
         v.weak = is_static;
@@ -608,6 +632,10 @@ static void eval_stmt(evaluator *ev, const stmt *s) {
         if (s->e[0])
             ev->return_value = eval(ev, s->e[0]);
         ev->returned = true;
+        break;
+    case S_ASSUME:
+        if (!is_true(ev, s->e[0]))
+            eval_fail(ev, V_TYPES, NULL);
         break;
     case NUM_STMT_KINDS:
         break;

@@ -8,7 +8,15 @@
 #include "generate.h"
 #include "rng.h"
 
-enum { MAX_POOL = 8, MAX_LIST = 6 };
+enum { MAX_POOL = 8, MAX_LIST = 6, MAX_PAIRS = 2 };
+
+/// Two arguments that are one buffer. It is worked on in place, element on element: in all of the
+/// program through one tile of pointers, by either name (docs/codegen.md on what is ordered).
+typedef struct two_names {
+    type type;
+    node *pointer[2];
+    node *index; ///< see gen_pointer
+} two_names;
 
 typedef struct gen {
     program *p;
@@ -25,7 +33,9 @@ typedef struct gen {
     elem list[MAX_LIST]; ///< element types of this program
     int num_list;
     uint64_t without; ///< productions that this program does not use
-    int pid;          ///< the variable that holds the linear program index, or -1
+    two_names pairs[MAX_PAIRS];
+    int num_pairs;
+    int pid; ///< the variable that holds the linear program index, or -1
 } gen;
 
 elem gen_elem(gen *g);
@@ -49,6 +59,8 @@ int gen_buffer(gen *g, elem t, int role, uint32_t n);
 /// A pointer tile of shape t into b. injective: no two elements meet. *index gets an index without
 /// the program's own offset, or NULL.
 node *gen_pointer(gen *g, int b, type t, bool injective, node **index, int depth);
+/// Adds two buffers that share their memory; false if there is no room.
+bool gen_pair(gen *g, two_names *out);
 node *gen_mask(gen *g, int b, type t, const node *index, int depth);
 
 #endif

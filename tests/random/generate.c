@@ -225,18 +225,19 @@ static void atomic(gen *g, block *b) {
 /// v = tl.atomic_add(...): every copy of an element must get the one old value.
 static void atomic_result(gen *g, block *b) {
     static const elem fit[] = {T_I32, T_I32, T_U32, T_I64, T_U64, T_F32, T_F64, T_F16};
-    static const op ops[] = {O_ADD, O_MAXIMUM, O_MINIMUM, O_XCHG, O_AND, O_OR, O_XOR};
+    static const op ops[] = {O_ADD, O_MAXIMUM, O_MINIMUM, O_XCHG, O_AND, O_OR, O_XOR, O_CAS, O_CAS};
     program *p = g->p;
     type t = with_elem(gen_shape(g), fit[rng_below(&g->r, 8)]);
     int buf = gen_buffer(g, t.elem, BUF_OWN, numel(t)), var = 0;
     if (buf < 0)
         return;
     node *index, *n = new_node(p, N_ATOMIC, t);
-    n->op = (uint8_t)(t.elem == T_F16 ? O_ADD : ops[rng_below(&g->r, is_float(t.elem) ? 4 : 7)]);
+    n->op = (uint8_t)(t.elem == T_F16 ? O_ADD : ops[rng_below(&g->r, is_float(t.elem) ? 4 : 9)]);
     n->kid[0] = gen_pointer(g, buf, t, true, &index, 1);
     n->kid[1] = gen_expr(g, t, 2);
-    n->kid[2] = percent(g, 30) ? gen_mask(g, buf, t, index, 1) : NULL;
-    n->num_kids = 3;
+    n->kid[2] = n->op != O_CAS && percent(g, 30) ? gen_mask(g, buf, t, index, 1) : NULL;
+    n->kid[3] = n->op == O_CAS ? gen_expr(g, t, 2) : NULL;
+    n->num_kids = 4;
     block_add(p, b, assign_to(g, var = add_var(p, t, ROLE_LOCAL), n));
     show(g, var);
 }
@@ -285,11 +286,15 @@ static void loop(gen *g, block *b) {
     stmt *s = new_stmt(p, S_FOR);
     s->style = (uint8_t)rng_next(&g->r);
     bool back = percent(g, 15);
-    node *n = some_bound(g, g->repeats > 4 ? 1 : 3);
+    node *n = some_bound(g, g->repeats > 4 ? 1 : g->repeats == 1 && percent(g, 20) ? 7 : 3);
     int step = rng_range(&g->r, 1, 2);
     s->e[0] = back ? n : new_int(p, rng_range(&g->r, 0, 1));
     s->e[1] = back ? new_int(p, -1) : n;
     s->e[2] = new_int(p, back ? -1 : step);
+    if (!back && percent(g, 12)) { // -1 to 2, at run time
+        node *any = gen_expr(g, scalar_type(T_I32), 1);
+        s->e[2] = new_binary(p, O_SUB, new_binary(p, O_AND, any, new_int(p, 3)), new_int(p, 1));
+    }
     s->target[0] = (int16_t)add_var(p, scalar_type(T_I32), ROLE_LOCAL);
     s->num_targets = 1;
     int visible = g->num_scope, repeats = g->repeats;
@@ -422,6 +427,7 @@ static void pointer_variable(gen *g, block *b) {
     block_add(p, b, assign_to(g, into, n));
     show(g, into);
     stmt *s = new_stmt(p, S_FOR);
+    s->style = (uint8_t)rng_next(&g->r);
     s->e[0] = new_int(p, 0);
     s->e[1] = some_bound(g, 3);
     s->e[2] = new_int(p, 1);
@@ -447,16 +453,64 @@ static void pointer_variable(gen *g, block *b) {
     block_add(p, b, s);
 }
 
+/// One argument's elements become another's, which is the same buffer.
+static void in_place(gen *g, block *b) {
+    program *p = g->p;
+    if (g->num_pairs < MAX_PAIRS && (!g->num_pairs || percent(g, 20)))
+        g->num_pairs += gen_pair(g, &g->pairs[g->num_pairs]);
+    if (!g->num_pairs)
+        return;
+    const two_names *at = &g->pairs[rng_below(&g->r, (uint32_t)g->num_pairs)];
+    unsigned from = rng_below(&g->r, 2);
+    int buf = at->pointer[from]->type.buf, var = add_var(p, at->type, ROLE_LOCAL);
+    node *n = new_node(p, N_LOAD, at->type), *sum = NULL;
+    n->kid[0] = node_clone(p, at->pointer[from]);
+    n->kid[1] = percent(g, 30) ? gen_mask(g, buf, at->type, at->index, 2) : NULL;
+    n->num_kids = 3;
+    block_add(p, b, assign_to(g, var, n));
+    show(g, var);
+    node *value = gen_expr(g, at->type, 2);
+    if (percent(g, 60))
+        sum = new_binary(p, at->type.elem == T_I1 ? O_XOR : O_ADD, new_var(p, var), value);
+    stmt *s = new_stmt(p, S_STORE);
+    s->e[0] = node_clone(p, at->pointer[percent(g, 80) ? !from : from]);
+    s->e[1] = sum ? sum : value;
+    s->e[2] = percent(g, 40) ? gen_mask(g, buf, at->type, at->index, 2) : NULL;
+    block_add(p, b, s);
+}
+
+/// Something true of a number that is known at run time only.
+static void assume(gen *g, block *b) {
+    program *p = g->p;
+    int id = g->pid;
+    for (int tries = 0; tries < 4 && p->vars[id].role != ROLE_PARAM; tries++)
+        id = g->scope[rng_below(&g->r, (uint32_t)g->num_scope)];
+    if (p->vars[id].role != ROLE_PARAM)
+        id = g->pid;
+    int64_t v = p->vars[id].i;
+    stmt *s = new_stmt(p, S_ASSUME);
+    node *x = new_var(p, id);
+    if (id == g->pid)
+        s->e[0] = new_binary(p, O_GE, x, new_int(p, 0));
+    else if (percent(g, 40))
+        s->e[0] = new_binary(p, O_EQ, new_binary(p, O_AND, x, new_int(p, 3)), new_int(p, v & 3));
+    else
+        s->e[0] = percent(g, 50) ? new_binary(p, O_GE, x, new_int(p, v - rng_range(&g->r, 0, 2)))
+                                 : new_binary(p, O_LE, x, new_int(p, v + rng_range(&g->r, 0, 9)));
+    block_add(p, b, s);
+}
+
 static void gen_block(gen *g, block *b, int count) {
     static const struct {
         void (*make)(gen *g, block *b);
         int weight;
-    } kinds[] = {{assign_new, 44}, {assign_old, 12},   {store, 18},          {branch, 7},
-                 {loop, 9},        {static_loop, 3},   {while_loop, 5},      {unpack, 8},
-                 {atomic, 5},      {atomic_result, 4}, {pointer_variable, 5}};
+    } kinds[] = {
+        {assign_new, 44}, {assign_old, 12}, {store, 18},          {branch, 7}, {loop, 9},
+        {static_loop, 3}, {while_loop, 5},  {unpack, 8},          {atomic, 5}, {atomic_result, 4},
+        {assume, 1},      {in_place, 2},    {pointer_variable, 4}};
     enum { COUNT = sizeof kinds / sizeof *kinds };
     for (int made = 0; made < count && g->budget > 0 && g->p->num_vars + 24 < MAX_VARS; made++) {
-        int i = 0, at = (int)rng_below(&g->r, 120);
+        int i = 0, at = (int)rng_below(&g->r, 122);
         while (i < COUNT - 1 && at >= kinds[i].weight)
             at -= kinds[i++].weight;
         bool nests = kinds[i].make == branch || kinds[i].make == loop ||
@@ -511,6 +565,7 @@ static void choose_launch(gen *g) {
     for (int i = rng_range(&g->r, 0, 2); i > 0; i--) {
         int v = add_var(p, scalar_type(percent(g, 80) ? T_I32 : T_I64), ROLE_PARAM);
         p->vars[v].i = numbers[rng_below(&g->r, sizeof numbers / sizeof *numbers)];
+        p->vars[v].hint = percent(g, 30) ? 16 : 0;
         show(g, v);
     }
     p->num_consts = (int)rng_below(&g->r, MAX_CONSTS + 1);

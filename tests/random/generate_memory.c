@@ -27,7 +27,7 @@ int gen_buffer(gen *g, elem t, int role, uint32_t n) {
     int found = -1;
     for (int i = 0; i < p->num_buffers; i++)
         if (p->buffers[i].elem == t && p->buffers[i].role == role && p->buffers[i].size >= n &&
-            (found < 0 || percent(g, 50)))
+            !p->buffers[i].paired && (found < 0 || percent(g, 50)))
             found = i;
     if (found >= 0 && (percent(g, 75) || p->num_buffers == MAX_BUFFERS))
         return found;
@@ -40,8 +40,40 @@ int gen_buffer(gen *g, elem t, int role, uint32_t n) {
     b.is_const = role == BUF_IN && percent(g, 40);
     b.shift = (uint8_t)(percent(g, 25) ? rng_range(&g->r, 1, 3) : 0);
     b.atomic = role == BUF_SHARED ? some_atomic(g, t) : 0;
+    b.hint = (uint8_t)(percent(g, 30) ? 2u << rng_below(&g->r, 4) : 0);
     p->buffers[p->num_buffers] = b;
     return p->num_buffers++;
+}
+
+/// Renames the pointers in a tree.
+static void rename_base(node *n, int b) {
+    if (n->type.elem == T_PTR)
+        n->type.buf = (uint8_t)b;
+    if (n->kind == N_BASE)
+        n->id = (int16_t)b;
+    for (int i = 0; i < MAX_KIDS; i++)
+        if (n->kid[i])
+            rename_base(n->kid[i], b);
+}
+
+bool gen_pair(gen *g, two_names *out) {
+    program *p = g->p;
+    type t = gen_shape(g);
+    if (p->num_buffers + 2 > MAX_BUFFERS || t.rank == 0)
+        return false;
+    out->type = with_elem(t, gen_elem(g));
+    for (int i = 0; i < 2; i++) {
+        buffer b = {.elem = (uint8_t)out->type.elem, .role = BUF_OWN, .paired = true};
+        b.storage = (uint8_t)(p->num_buffers - i);
+        b.size = numel(t) < 16 ? 16 : numel(t);
+        b.shift = (uint8_t)(i ? p->buffers[b.storage].shift : rng_below(&g->r, 4));
+        b.hint = (uint8_t)(percent(g, 30) ? 4 : 0);
+        p->buffers[p->num_buffers++] = b;
+    }
+    out->pointer[0] = gen_pointer(g, p->num_buffers - 2, out->type, true, &out->index, 0);
+    out->pointer[1] = node_clone(p, out->pointer[0]);
+    rename_base(out->pointer[1], p->num_buffers - 1);
+    return true;
 }
 
 // --- indices: i32 tiles
@@ -200,6 +232,25 @@ static node *scalar_index(gen *g, uint32_t size, int depth) {
     return styled(g, new_binary(p, O_AND, n, new_int(p, size - 1)));
 }
 
+/// Now and then, what may well be true of an index; the repair takes away what is not.
+static node *hinted(gen *g, node *n) {
+    program *p = g->p;
+    if (is_weak(p, n) || n->type.elem == T_I1 || !percent(g, 15))
+        return n;
+    node *h = styled(g, new_node(p, N_HINT, n->type));
+    h->axis = (int8_t)(n->type.rank ? n->type.rank - 1 : 0);
+    uint32_t extent = n->type.rank ? n->type.dim[h->axis] : 1;
+    h->id = (int16_t)(n->type.rank ? rng_below(&g->r, NUM_HINTS + 1) % NUM_HINTS : HINT_MULTIPLE);
+    if (n->type.rank && percent(g, 50))
+        h->id = HINT_CONTIGUOUS;
+    h->i = INT64_C(1) << rng_range(&g->r, 1, 4);
+    while (h->id != HINT_MULTIPLE && h->i > extent)
+        h->i /= 2;
+    h->kid[0] = n;
+    h->num_kids = 1;
+    return h;
+}
+
 node *gen_pointer(gen *g, int b, type t, bool injective, node **index, int depth) {
     program *p = g->p;
     buffer *buf = &p->buffers[b];
@@ -218,7 +269,7 @@ node *gen_pointer(gen *g, int b, type t, bool injective, node **index, int depth
         ptr = add_offset(g, ptr, own_offset(g, buf->size));
     node *sum = NULL;
     if (percent(g, 60)) {
-        sum = sum_of(g, &all);
+        sum = hinted(g, sum_of(g, &all));
         if (percent(g, 15) && !is_weak(p, sum))
             sum = styled(g, new_cast(p, sum, percent(g, 50) ? T_I64 : T_U32));
         ptr = add_offset(g, ptr, sum);

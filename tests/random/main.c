@@ -6,6 +6,7 @@
 #include "generate.h"
 #include "reduce.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -99,7 +100,7 @@ static void work(shared *sh, int index, const options *o, double end) {
     struct worker *w = &sh->workers[index];
     runner r;
     char message[400];
-    if (!runner_open(&r, o->device, message, sizeof message)) {
+    if (runner_open(&r, o->device, message, sizeof message)) {
         printf("FAILED %s\n", message);
         _exit(1);
     }
@@ -233,23 +234,24 @@ static int report(failure *f, const options *o) {
     return lines;
 }
 
-static bool device_exists(const char *device) {
+/// 0, SKIPPED if the machine has no such device, or 2 if nothing is called that.
+static int find_device(const char *device) {
     fflush(stdout);
     pid_t pid = fork(); // a driver does not survive a fork, so this process never opens one
     if (pid == 0) {
         runner r;
         char message[400];
-        bool ok = runner_open(&r, device, message, sizeof message);
-        if (!ok)
-            printf("skipped: %s\n", message);
+        tile_status status = runner_open(&r, device, message, sizeof message);
+        if (status)
+            printf("%s: %s\n", status == TILE_ERROR_NOT_FOUND ? "skipped" : "FAILED", message);
         else
             runner_close(&r);
         fflush(stdout);
-        _exit(ok ? 0 : 1);
+        _exit(status == TILE_ERROR_NOT_FOUND ? SKIPPED : status ? 2 : 0);
     }
     int status;
     waitpid(pid, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 }
 
 static shared *new_shared(void) {
@@ -340,8 +342,6 @@ static const char usage[] =
 static bool read_flag(options *o, const char *arg) {
     if (!strcmp(arg, "--full"))
         o->full = true;
-    else if (!strcmp(arg, "--quick"))
-        o->full = false;
     else if (!strcmp(arg, "--coverage"))
         o->coverage = true;
     else if (!strcmp(arg, "--self-test"))
@@ -351,32 +351,64 @@ static bool read_flag(options *o, const char *arg) {
     return true;
 }
 
+/// A whole number within bounds, and nothing after it.
+static bool read_number(const char *v, uint64_t least, uint64_t most, uint64_t *out) {
+    char *end;
+    errno = 0;
+    *out = strtoull(v, &end, 10);
+    return *v >= '0' && *v <= '9' && !*end && !errno && *out >= least && *out <= most;
+}
+
+static bool read_int(const char *v, int least, int most, int *out) {
+    uint64_t n;
+    return read_number(v, (uint64_t)least, (uint64_t)most, &n) && (*out = (int)n, true);
+}
+
+static bool read_seconds(const char *v, double *out) {
+    char *end;
+    *out = strtod(v, &end);
+    return *v >= '0' && *v <= '9' && !*end;
+}
+
+/// A..B
+static bool read_range(options *o, const char *v) {
+    const char *dots = strstr(v, "..");
+    char first[32];
+    uint64_t last;
+    if (!dots || (size_t)(dots - v) >= sizeof first)
+        return false;
+    memcpy(first, v, (size_t)(dots - v));
+    first[dots - v] = '\0';
+    if (!read_number(first, 0, UINT64_MAX, &o->first) ||
+        !read_number(dots + 2, o->first, UINT64_MAX - 1, &last))
+        return false;
+    o->count = last - o->first + 1;
+    return true;
+}
+
+/// False if the option is unknown or its value makes no sense.
 static bool read_option(options *o, const char *arg, const char *v) {
-    char *rest = NULL;
-    if (!strcmp(arg, "--seeds")) {
-        o->first = strtoull(v, &rest, 0);
-        if (strncmp(rest, "..", 2) != 0)
-            return false;
-        o->count = strtoull(rest + 2, NULL, 0) - o->first + 1;
-    } else if (!strcmp(arg, "--count")) {
-        o->count = strtoull(v, NULL, 0);
-    } else if (!strcmp(arg, "--seed") || !strcmp(arg, "--print") || !strcmp(arg, "--reduce")) {
-        o->first = strtoull(v, NULL, 0);
+    if (!strcmp(arg, "--seeds"))
+        return read_range(o, v);
+    if (!strcmp(arg, "--count"))
+        return read_number(v, 1, UINT32_MAX, &o->count);
+    if (!strcmp(arg, "--seed") || !strcmp(arg, "--print") || !strcmp(arg, "--reduce")) {
         o->print = !strcmp(arg, "--print");
         o->reduce = !strcmp(arg, "--reduce");
-    } else if (!strcmp(arg, "--device")) {
-        o->device = v;
-    } else if (!strcmp(arg, "--jobs")) {
-        o->jobs = atoi(v);
-    } else if (!strcmp(arg, "--time")) {
-        o->seconds = atof(v);
-    } else if (!strcmp(arg, "--reduce-time")) {
-        o->reduce_seconds = atof(v);
-    } else if (!strcmp(arg, "--reduce-most")) {
-        o->reduce_most = atoi(v);
-    } else {
-        return false;
+        return read_number(v, 0, UINT64_MAX, &o->first);
     }
+    if (!strcmp(arg, "--device"))
+        o->device = v;
+    else if (!strcmp(arg, "--jobs"))
+        return read_int(v, 1, MAX_JOBS, &o->jobs);
+    else if (!strcmp(arg, "--time"))
+        return read_seconds(v, &o->seconds);
+    else if (!strcmp(arg, "--reduce-time"))
+        return read_seconds(v, &o->reduce_seconds);
+    else if (!strcmp(arg, "--reduce-most"))
+        return read_int(v, 0, MAX_FAILURES, &o->reduce_most);
+    else
+        return false;
     return true;
 }
 
@@ -391,21 +423,21 @@ int main(int argc, char **argv) {
         if (read_flag(&o, argv[i]))
             continue;
         if (i + 1 >= argc || !read_option(&o, argv[i], argv[i + 1])) {
-            fprintf(stderr, "%s", usage);
+            fprintf(stderr, "random-programs: what is meant by '%s%s%s'?\n%s", argv[i],
+                    i + 1 < argc ? " " : "", i + 1 < argc ? argv[i + 1] : "", usage);
             return 2;
         }
         i++;
     }
-    if (o.jobs < 1 || o.jobs > MAX_JOBS)
-        o.jobs = o.jobs < 1 ? 1 : MAX_JOBS;
     if (o.print) {
         program *p = generate(o.first);
         print_text(p);
         program_destroy(p);
         return 0;
     }
-    if (!device_exists(o.device))
-        return SKIPPED;
+    int found = find_device(o.device);
+    if (found)
+        return found;
     if (o.reduce)
         return reduce_one(&o);
     return o.self_test ? self_test(o) : run_seeds(&o);

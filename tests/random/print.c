@@ -251,6 +251,10 @@ static const char *atomic_name(op o);
 static void put_atomic(const program *p, text *t, const node *n) {
     text_put(t, "tl.%s(", atomic_name(n->op));
     put_node(p, t, n->kid[0]);
+    if (n->kid[3]) {
+        text_put(t, ", ");
+        put_node(p, t, n->kid[3]);
+    }
     text_put(t, ", ");
     put_node(p, t, n->kid[1]);
     if (n->kid[2]) {
@@ -274,6 +278,15 @@ static void put_helper_call(const program *p, text *t, const node *n) {
         put_node(p, t, n->kid[i]);
     }
     text_put(t, ")");
+}
+
+static void put_hint(const program *p, text *t, const node *n) {
+    static const char *const names[NUM_HINTS] = {"multiple_of", "max_contiguous", "max_constancy"};
+    open_call(p, t, n, names[n->id], false);
+    text_put(t, n->type.rank > 1 ? ", [" : ", ");
+    for (int d = 0; d < n->type.rank; d++)
+        text_put(t, "%s%d", d ? ", " : "", d == n->axis ? (int)n->i : 1);
+    text_put(t, n->type.rank > 1 ? "])" : n->type.rank ? ")" : "%d)", (int)n->i);
 }
 
 static void put_math(const program *p, text *t, const node *n) {
@@ -415,6 +428,9 @@ static void put_node(const program *p, text *t, const node *n) {
     case N_MATH:
         put_math(p, t, n);
         break;
+    case N_HINT:
+        put_hint(p, t, n);
+        break;
     default:
         put_leaf(p, t, n);
     }
@@ -450,6 +466,8 @@ static const char *atomic_name(op o) {
         return "atomic_or";
     case O_XCHG:
         return "atomic_xchg";
+    case O_CAS:
+        return "atomic_cas";
     default:
         return "atomic_xor";
     }
@@ -464,6 +482,10 @@ static void put_for(const program *p, text *t, const stmt *s, int indent) {
         text_put(t, k ? ", " : "");
         put_node(p, t, s->e[k]);
     }
+    if (!is_static && s->style & 1 && s->style & 2)
+        text_put(t, ", num_stages=%d", s->style >> 2 & 3);
+    if (!is_static && s->style & 1 && s->style & 16)
+        text_put(t, ", loop_unroll_factor=%d", (s->style >> 5) + 1);
     text_put(t, "):\n");
     put_block(p, t, &s->body, indent + 4);
 }
@@ -538,6 +560,11 @@ static void put_stmt(const program *p, text *t, const stmt *s, int indent) {
             put_node(p, t, s->e[0]);
         text_put(t, "\n");
         break;
+    case S_ASSUME:
+        text_put(t, "tl.assume(");
+        put_node(p, t, s->e[0]);
+        text_put(t, ")\n");
+        break;
     case NUM_STMT_KINDS:
         break;
     }
@@ -577,6 +604,15 @@ static void mark_call(node **n, void *ctx) {
         ((bool *)ctx)[(*n)->id] = true;
 }
 
+/// A type, in a string with its hint if that says anything.
+static void put_type(text *t, unsigned hint, const char *format, const char *kind,
+                     const char *name) {
+    text_put(t, hint > 1 ? "\"" : "");
+    text_put(t, format, kind, name);
+    if (hint > 1)
+        text_put(t, ":%u\"", hint);
+}
+
 void print_program(const program *p, text *t) {
     bool used[MAX_FUNCS] = {0};
     walk_nodes((program *)p, mark_call, used);
@@ -585,12 +621,19 @@ void print_program(const program *p, text *t) {
             put_func(p, t, i);
     text_put(t, "def k(");
     const char *comma = "";
-    for (int i = 0; i < p->num_buffers; i++, comma = ", ")
-        text_put(t, "%sb%d: *%s%s", comma, i, p->buffers[i].is_const ? "const " : "",
-                 elems[p->buffers[i].elem].name);
-    for (int i = 0; i < p->num_vars; i++)
-        if (p->vars[i].role == ROLE_PARAM)
-            text_put(t, "%sn%d: %s", comma, i, elems[p->vars[i].type.elem].name), comma = ", ";
+    for (int i = 0; i < p->num_buffers; i++, comma = ", ") {
+        const buffer *b = &p->buffers[i], *at = &p->buffers[b->storage];
+        unsigned hint = true_hint((uint64_t)at->shift * bytes_of(at->elem), b->hint);
+        text_put(t, "%sb%d: ", comma, i);
+        put_type(t, hint, "*%s%s", b->is_const ? "const " : "", elems[b->elem].name);
+    }
+    for (int i = 0; i < p->num_vars; i++) {
+        const var_info *v = &p->vars[i];
+        if (v->role != ROLE_PARAM)
+            continue;
+        text_put(t, "%sn%d: ", comma, i), comma = ", ";
+        put_type(t, true_hint((uint64_t)v->i, v->hint), "%s%s", "", elems[v->type.elem].name);
+    }
     for (int i = 0; i < p->num_consts; i++, comma = ", ")
         text_put(t, "%sK%d: tl.constexpr", comma, i);
     text_put(t, "):\n");

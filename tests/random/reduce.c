@@ -23,7 +23,7 @@ static void child(runner *warm, const char *device, const program *p, const memo
     if (!freopen("/dev/null", "w", stderr))
         _exit(RUN_OK);
     alarm(CHILD_SECONDS);
-    if (!warm && !runner_open(&own, device, why, size))
+    if (!warm && runner_open(&own, device, why, size))
         _exit(RUN_LAUNCH);
     _exit((int)run_program(warm ? warm : &own, p, want, v, why, size));
 }

@@ -31,18 +31,18 @@ static tile_status open_order(runner *r, warp_order order, tile_device **out, ti
     return status;
 }
 
-bool runner_open(runner *r, const char *device, char *message, size_t size) {
+tile_status runner_open(runner *r, const char *device, char *message, size_t size) {
     *r = (runner){.is_cuda = strncmp(device, "cuda", 4) == 0};
     snprintf(r->device, sizeof r->device, "%s", device);
     setenv("TILE_CPU_THREADS", "1", 1);
     setenv("TILE_CPU_TIMEOUT", "20", 0);
     tile_error err = {0};
     tile_device *dev;
-    bool ok = open_order(r, ORDER_FORWARD, &dev, &err) == TILE_OK;
-    if (!ok)
+    tile_status status = open_order(r, ORDER_FORWARD, &dev, &err);
+    if (status)
         snprintf(message, size, "%s", err.message);
     tile_error_clear(&err);
-    return ok;
+    return status;
 }
 
 void runner_close(runner *r) {
@@ -52,8 +52,9 @@ void runner_close(runner *r) {
 }
 
 /// Which optimizations can be left out. Layout assignment is none.
-static const char *const skips[] = {"fold", "cleanup", "cleanup2", "cleanup,cleanup2",
-                                    "fold,cleanup,cleanup2"};
+static const char *const skips[] = {
+    "unroll",  "fold",     "cleanup",          "cleanup2",
+    "realign", "pipeline", "cleanup,cleanup2", "unroll,fold,cleanup,realign,pipeline,cleanup2"};
 enum { NUM_SKIPS = sizeof skips / sizeof *skips };
 
 static int all_variants(bool is_cuda, variant *out) {
@@ -92,12 +93,13 @@ int choose_variants(const program *p, bool is_cuda, bool full, variant *out) {
     if (full) {
         n = all_variants(is_cuda, out);
     } else {
+        static const uint8_t second[] = {1, 1, 1, 8, 8, 8, 2, 2, 16, 32};
         out[n++] = (variant){4, ORDER_FORWARD, "", 1};
-        out[n++] = (variant){rng_percent(&r, 50) ? 1 : 8, ORDER_REVERSE, "", 1};
-        bool all = rng_percent(&r, 50);
-        out[n++] = (variant){1u << rng_below(&r, all ? 6 : 4), ORDER_RANDOM,
+        out[n++] = (variant){second[rng_below(&r, sizeof second)], ORDER_REVERSE, "", 1};
+        bool all = rng_percent(&r, 40);
+        out[n++] = (variant){1u << rng_below(&r, rng_percent(&r, 30) ? 6 : 4), ORDER_RANDOM,
                              all ? "" : skips[rng_below(&r, NUM_SKIPS)], 1};
-        out[1].num_ctas = 1u << rng_below(&r, 2);
+        out[1].num_ctas = out[1].num_warps > 8 ? 1 : 1u << rng_below(&r, 2);
         out[2].num_ctas = 1u << rng_below(&r, out[2].num_warps > 4 ? 3 : 4);
     }
     for (int i = 0; i < n; i++)

@@ -42,7 +42,7 @@ typedef struct runner {
 } runner;
 
 /// False with a message if there is no such device.
-bool runner_open(runner *r, const char *device, char *message, size_t size);
+tile_status runner_open(runner *r, const char *device, char *message, size_t size);
 void runner_close(runner *r);
 
 /// The variants in which a program runs: a few that change from seed to seed, or all.

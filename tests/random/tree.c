@@ -315,6 +315,13 @@ bool is_weak(const program *p, const node *n) {
     return n->kind == N_NUM || (n->kind == N_VAR && p->vars[n->id].constant);
 }
 
+unsigned true_hint(uint64_t value, unsigned most) {
+    unsigned hint = 1;
+    while (hint * 2 <= most && value % (hint * 2) == 0)
+        hint *= 2;
+    return hint;
+}
+
 // --- walking
 
 static void walk_node(node **n, node_fn *fn, void *ctx) {

@@ -100,7 +100,8 @@ typedef struct type {
     X(OFFSET, "pointer + offset")                                                                  \
     X(ATOMIC, "atomic with a result")                                                              \
     X(CALL, "helper call")                                                                         \
-    X(MATH, "function of a float")
+    X(MATH, "function of a float")                                                                 \
+    X(HINT, "hint")
 
 // clang-format off
 typedef enum node_kind {
@@ -121,7 +122,7 @@ extern const char *const node_names[NUM_NODE_KINDS];
     X(MAXIMUM, "maximum") X(MINIMUM, "minimum") X(UMULHI, "umulhi")                                \
     X(EQ, "==") X(NE, "!=") X(LT, "<") X(LE, "<=") X(GT, ">") X(GE, ">=")                          \
     X(SUM, "sum") X(MAX, "max") X(MIN, "min") X(ARGMAX, "argmax") X(ARGMIN, "argmin")              \
-    X(XCHG, "xchg") X(XORSUM, "xor_sum") X(REDUCEOR, "reduce_or")                                  \
+    X(XCHG, "xchg") X(CAS, "cas") X(XORSUM, "xor_sum") X(REDUCEOR, "reduce_or")                                  \
     X(EXP, "exp") X(EXP2, "exp2") X(LOG, "log") X(LOG2, "log2") X(SIN, "sin") X(COS, "cos")        \
     X(SQRT, "sqrt") X(RSQRT, "rsqrt") X(ERF, "erf") X(TANH, "tanh") X(SIGMOID, "sigmoid")
 
@@ -145,10 +146,10 @@ typedef struct node {
     uint8_t order[MAX_RANK];    ///< of PERMUTE
     int16_t id;                 ///< variable, buffer, function; of NUM: 1 + a constexpr parameter
     type type;                  ///< of a literal: the type it would have by itself; it is weak
-    int64_t i;                  ///< an integer literal; arange's start
+    int64_t i;                  ///< an integer literal; arange's start; of a HINT along axis
     double f;                   ///< a float literal
     struct node *kid[MAX_KIDS]; ///< LOAD: pointer, mask or NULL, other or NULL;
-                                ///< ATOMIC: pointer, value, mask or NULL
+                                ///< ATOMIC: pointer, value, mask or NULL, of CAS the other one
 } node;
 
 /// X(kind, name in the coverage table)
@@ -161,7 +162,8 @@ typedef struct node {
     X(FOR, "for")                                                                                  \
     X(STATIC_FOR, "static_range")                                                                  \
     X(WHILE, "while")                                                                              \
-    X(RETURN, "early return")
+    X(RETURN, "early return")                                                                      \
+    X(ASSUME, "assume")
 
 // clang-format off
 typedef enum stmt_kind {
@@ -189,12 +191,16 @@ typedef struct stmt {
     block body, other;
 } stmt;
 
+/// What a HINT says, its node's `id`.
+enum { HINT_MULTIPLE, HINT_CONTIGUOUS, HINT_CONSTANT, NUM_HINTS };
+
 typedef enum var_role { ROLE_LOCAL, ROLE_PARAM, ROLE_HELPER } var_role;
 
 typedef struct var_info {
     type type;
     uint8_t role;
     bool constant; ///< a static_range's variable: weak, never assigned
+    uint8_t hint;  ///< of a parameter: promise no divisor above this (see true_hint); 0: none
     int64_t i;     ///< the launch's argument, of a parameter
 } var_info;
 
@@ -207,7 +213,9 @@ typedef struct buffer {
     uint8_t fill;    ///< kind of contents, see evaluate.c
     uint8_t atomic;  ///< of SHARED: the one operation on it
     bool is_const;   ///< a *const parameter
+    bool paired;     ///< one of two names of the same memory, always accessed alike
     uint8_t shift;   ///< elements by which its address misses alignment
+    uint8_t hint;    ///< promise no alignment in bytes above this; 0: none
     uint32_t size;   ///< elements (per program if OWN), a power of two
 } buffer;
 
@@ -278,6 +286,9 @@ elem result_elem(op o, elem computed);
 /// Literals are strong in comparisons, maximum and minimum.
 bool literals_are_strong(op o);
 bool is_weak(const program *p, const node *n);
+
+/// The largest divisor of `value`, a power of two up to `most`, or 1.
+unsigned true_hint(uint64_t value, unsigned most);
 
 // --- walking
 
