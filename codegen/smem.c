@@ -23,17 +23,16 @@ enum {
 /// One op that touches scratch or global memory.
 typedef struct access {
     const ir_op *op;
-    uint32_t at, bytes;   ///< scratch; bytes may be 0
-    const ir_value *ptr;  ///< of a global access, else NULL
-    smem_barrier inner;   ///< it waits between writing its scratch and reading it
-    bool pushes, pulls;   ///< writes others' scratch before that, reads it after
-    bool writes;          ///< global memory
-    bool orders;          ///< an atomic that publishes or acquires other accesses
-    bool across_warps;    ///< some element is held by several warps (a scalar by all)
-    bool one_thread_each; ///< each address is touched by one thread, told by the pointer alone
-    int root;             ///< parameter that ptr derives from, or -1
-    const ir_value
-        *shift; ///< how far its tile begins before the row, where pass_realign has moved it
+    uint32_t at, bytes;    ///< scratch; bytes may be 0
+    const ir_value *ptr;   ///< of a global access, else NULL
+    smem_barrier inner;    ///< it waits between writing its scratch and reading it
+    bool pushes, pulls;    ///< writes others' scratch before that, reads it after
+    bool writes;           ///< global memory
+    bool orders;           ///< an atomic that publishes or acquires other accesses
+    bool across_warps;     ///< some element is held by several warps (a scalar by all)
+    bool one_thread_each;  ///< each address is touched by one thread, told by the pointer alone
+    int root;              ///< parameter that ptr derives from, or -1
+    const ir_value *shift; ///< elements by which pass_realign lets its tile begin earlier, or NULL
 } access;
 
 /// What async copies go to: it stays where it is throughout the function.

@@ -40,19 +40,33 @@ static inline long number_option(int argc, char **argv, const char *name, long o
     return v;
 }
 
-/// Refuses options that are not in the NULL-terminated list.
+static inline bool is_listed(const char *name, const char *const *list) {
+    while (*list && strcmp(*list, name) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/// Refuses options that are not in the NULL-terminated list, or given twice, or without a value (the
+/// flags below: with one).
 static inline void check_options(int argc, char **argv, const char *const *known) {
+    static const char *const flags[] = {"verify", "bench", "plan", "context", NULL};
     for (int i = 1; i < argc; i++) {
-        const char *const *k = known;
-        while (*k && (strncmp(argv[i], "--", 2) || strcmp(argv[i] + 2, *k)))
-            k++;
-        if (*k || (i > 1 && strncmp(argv[i], "--", 2) && !strncmp(argv[i - 1], "--", 2)))
-            continue;
-        fprintf(stderr, "unknown option '%s'; options are", argv[i]);
-        for (k = known; *k; k++)
-            fprintf(stderr, " --%s", *k);
-        fprintf(stderr, "\n");
-        exit(2);
+        const char *name = strncmp(argv[i], "--", 2) ? "" : argv[i] + 2, *problem = NULL;
+        bool has_value = i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0;
+        if (!is_listed(name, known))
+            problem = "unknown";
+        else if (option(i, argv, name, NULL))
+            problem = "given twice";
+        else if (has_value == is_listed(name, flags))
+            problem = has_value ? "takes no value" : "needs a value";
+        if (problem) {
+            fprintf(stderr, "option '%s': %s; options are", argv[i], problem);
+            for (const char *const *k = known; *k; k++)
+                fprintf(stderr, " --%s", *k);
+            fprintf(stderr, "\n");
+            exit(2);
+        }
+        i += has_value;
     }
 }
 
