@@ -1,6 +1,9 @@
-// What a launch costs the host: the driver's own cuLaunchKernel in a loop, and tile_launch of the
-// same kernel with the same arguments, in turns. Prints nanoseconds per launch as JSON.
+// What a launch costs the host: the driver's own cuLaunchKernel in a loop (of a CUfunction, and of a
+// CUkernel, which is good in every context), tile_bound_launch and tile_launch of the same kernel
+// with the same arguments, in turns; then all of it while a stream is captured into a graph, and the
+// graph's replay. Prints nanoseconds per launch as JSON.
 //   bare_launch             of vector_add on 1024 floats
+//   bare_launch --check     the same; fails if ours costs too much more than the driver's call
 //   bare_launch --context   only opens the driver and the first device's primary context
 // The driver is called here as a C program without a library would call it.
 #include "examples/common.h"
@@ -9,28 +12,35 @@
 #include <time.h>
 
 // A batch is shorter than the driver's queue, so that no launch waits for the device.
-enum { BATCHES = 101, BATCH = 200, N = 1024 };
+enum { BATCHES = 101, BATCH = 200, N = 1024, CAPTURES = 21, RELAXED = 2, NON_BLOCKING = 1 };
+
+// Name, version as cuGetProcAddress wants it, parameters.
+#define DRIVER_ENTRIES(X)                                                                          \
+    X(cuInit, 2000, (unsigned))                                                                    \
+    X(cuDeviceGet, 2000, (int *, int))                                                             \
+    X(cuDevicePrimaryCtxRetain, 7000, (void **, int))                                              \
+    X(cuCtxSetCurrent, 4000, (void *))                                                             \
+    X(cuCtxSynchronize, 2000, (void))                                                              \
+    X(cuLibraryLoadData, 12000,                                                                    \
+      (void **, const void *, void *, void *, unsigned, void *, void *, unsigned))                 \
+    X(cuLibraryGetKernel, 12000, (void **, void *, const char *))                                  \
+    X(cuKernelGetFunction, 12000, (void **, void *))                                               \
+    X(cuStreamCreate, 2000, (void **, unsigned))                                                   \
+    X(cuStreamBeginCapture, 10010, (void *, int))                                                  \
+    X(cuStreamEndCapture, 10000, (void *, void **))                                                \
+    X(cuGraphInstantiateWithFlags, 11040, (void **, void *, unsigned long long))                   \
+    X(cuGraphLaunch, 10000, (void *, void *))                                                      \
+    X(cuGraphExecDestroy, 10000, (void *))                                                         \
+    X(cuGraphDestroy, 10000, (void *))                                                             \
+    X(cuLaunchKernel, 4000,                                                                        \
+      (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,       \
+       void **, void **))
 
 static struct driver {
-    int (*init)(unsigned);
-    int (*device)(int *, int);
-    int (*retain)(void **, int);
-    int (*set_current)(void *);
-    int (*synchronize)(void);
-    int (*load)(void **, const void *);
-    int (*function)(void **, void *, const char *);
-    int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                  void *, void **, void **);
+#define X(name, version, params) int(*name) params;
+    DRIVER_ENTRIES(X)
+#undef X
 } cu;
-
-static void *entry(void *library, const char *name) {
-    void *p = dlsym(library, name);
-    if (!p) {
-        fprintf(stderr, "the driver has no %s\n", name);
-        exit(1);
-    }
-    return p;
-}
 
 static void must(int result) {
     if (result) {
@@ -40,24 +50,22 @@ static void must(int result) {
 }
 
 static void open_context(void) {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW), *context;
-    int device;
-    if (!library) {
-        fprintf(stderr, "%s\n", dlerror());
+    const char *path = getenv("TILE_LIBCUDA");
+    void *library = dlopen(path ? path : "libcuda.so.1", RTLD_NOW), *context;
+    void *symbol = library ? dlsym(library, "cuGetProcAddress_v2") : NULL;
+    int (*get)(const char *, void **, int, unsigned long long, int *), device, found;
+    memcpy(&get, &symbol, sizeof get);
+    if (!get) {
+        fprintf(stderr, "%s\n", library ? "the driver is too old" : dlerror());
         exit(1);
     }
-    *(void **)&cu.init = entry(library, "cuInit");
-    *(void **)&cu.device = entry(library, "cuDeviceGet");
-    *(void **)&cu.retain = entry(library, "cuDevicePrimaryCtxRetain");
-    *(void **)&cu.set_current = entry(library, "cuCtxSetCurrent");
-    *(void **)&cu.synchronize = entry(library, "cuCtxSynchronize");
-    *(void **)&cu.load = entry(library, "cuModuleLoadData");
-    *(void **)&cu.function = entry(library, "cuModuleGetFunction");
-    *(void **)&cu.launch = entry(library, "cuLaunchKernel");
-    must(cu.init(0));
-    must(cu.device(&device, 0));
-    must(cu.retain(&context, device));
-    must(cu.set_current(context));
+#define X(name, version, params) must(get(#name, (void **)&cu.name, version, 0, &found));
+    DRIVER_ENTRIES(X)
+#undef X
+    must(cu.cuInit(0));
+    must(cu.cuDeviceGet(&device, 0));
+    must(cu.cuDevicePrimaryCtxRetain(&context, device));
+    must(cu.cuCtxSetCurrent(context));
 }
 
 static double now_ns(void) {
@@ -71,66 +79,166 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void print_times(const char *name, double *ns, const char *after) {
-    qsort(ns, BATCHES, sizeof *ns, by_value);
-    printf("\"%s\": {\"ns\": %.0f, \"least\": %.0f, \"most\": %.0f, \"batches\": %d}%s", name,
-           ns[BATCHES / 2], ns[0], ns[BATCHES - 1], BATCHES, after);
+// ------------------------------------------------------------------- the ways to launch
+
+/// One kernel with one set of arguments, for all ways.
+static struct subject {
+    tile_device *dev;
+    tile_module *mod;
+    tile_kernel *add;
+    tile_bound *bound;
+    tile_buffer *buffers[3];
+    tile_arg args[5];
+    tile_launch_options options;
+    tile_stream *stream; ///< NULL outside a capture
+    void *native;
+    void *function, *kernel;
+    const void *pointers[3];
+    int32_t n;
+    void *params[4];
+    tile_error err;
+} s;
+
+static void by_function(void) {
+    must(cu.cuLaunchKernel(s.function, 1, 1, 1, 128, 1, 1, 0, s.native, s.params, NULL));
+}
+
+static void by_kernel(void) {
+    must(cu.cuLaunchKernel(s.kernel, 1, 1, 1, 128, 1, 1, 0, s.native, s.params, NULL));
+}
+
+static void by_bound(void) {
+    check(tile_bound_launch(s.bound, NULL, s.params, s.stream, &s.err), &s.err);
+}
+
+static void by_arguments(void) { check(tile_launch(s.add, s.args, 5, &s.options, &s.err), &s.err); }
+
+enum { WAYS = 4 };
+
+static const struct {
+    const char *name;
+    void (*launch)(void);
+    double most_over_raw; ///< nanoseconds, for --check: loose, since test machines are busy
+} ways[WAYS] = {
+    {"cuLaunchKernel", by_function, 0},
+    {"cuLaunchKernel, CUkernel", by_kernel, 1000},
+    {"tile_launch, bound", by_bound, 1000},
+    {"tile_launch", by_arguments, 3000},
+};
+
+static void open_subject(void) {
+    check(tile_device_open("cuda:0", &s.dev, &s.err), &s.err);
+    check(tile_module_load_file(s.dev, kernel_file("vector_add.tile"), &s.mod, &s.err), &s.err);
+    check(tile_module_get_kernel(s.mod, "vector_add", &s.add, &s.err), &s.err);
+    s.n = N;
+    for (int i = 0; i < 3; i++) {
+        check(tile_buffer_create(s.dev, N * sizeof(float), &s.buffers[i], &s.err), &s.err);
+        check(tile_fill(s.buffers[i], 0, 0, N * sizeof(float), NULL, &s.err), &s.err);
+        s.pointers[i] = tile_buffer_data(s.buffers[i]);
+        s.args[i] = TILE_BUFFER(s.buffers[i], "fp32");
+        s.params[i] = &s.pointers[i];
+    }
+    s.params[3] = &s.n;
+    s.args[3] = TILE_I32(N);
+    s.args[4] = TILE_CONSTEXPR_INT("BLOCK", 1024);
+    s.options = (tile_launch_options){.size = sizeof s.options, .grid = {1}, .num_warps = 4};
+    check(tile_bind(s.add, s.args, 5, &s.options, &s.bound, &s.err), &s.err);
+    char *ptx;
+    void *library;
+    check(tile_kernel_ptx(s.add, s.args, 5, &s.options, &ptx, &s.err), &s.err);
+    must(cu.cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    must(cu.cuLibraryGetKernel(&s.kernel, library, "vector_add"));
+    must(cu.cuKernelGetFunction(&s.function, s.kernel));
+    tile_free(ptx);
+}
+
+static void close_subject(void) {
+    tile_stream_destroy(s.stream);
+    tile_bound_destroy(s.bound);
+    for (int i = 0; i < 3; i++)
+        tile_buffer_destroy(s.buffers[i]);
+    tile_module_destroy(s.mod);
+    tile_device_close(s.dev);
+}
+
+// ------------------------------------------------------------------- measuring
+
+/// Nanoseconds per launch of one batch.
+static double batch(void (*launch)(void)) {
+    double start = now_ns();
+    for (int k = 0; k < BATCH; k++)
+        launch();
+    return (now_ns() - start) / BATCH;
+}
+
+/// The same inside a capture; *replay is the host's time for the graph, per launch in it.
+static double capture(void (*launch)(void), double *replay) {
+    void *graph, *exec;
+    must(cu.cuStreamBeginCapture(s.native, RELAXED));
+    double ns = batch(launch);
+    must(cu.cuStreamEndCapture(s.native, &graph));
+    must(cu.cuGraphInstantiateWithFlags(&exec, graph, 0));
+    must(cu.cuGraphLaunch(exec, s.native)); // the first one uploads it
+    must(cu.cuCtxSynchronize());
+    double start = now_ns();
+    must(cu.cuGraphLaunch(exec, s.native));
+    *replay = (now_ns() - start) / BATCH;
+    must(cu.cuCtxSynchronize());
+    must(cu.cuGraphExecDestroy(exec));
+    must(cu.cuGraphDestroy(graph));
+    return ns;
+}
+
+static void print_times(const char *name, const char *where, double *ns, int n) {
+    static const char *before = "{";
+    qsort(ns, (size_t)n, sizeof *ns, by_value);
+    printf("%s\"%s%s\": {\"ns\": %.0f, \"least\": %.0f, \"most\": %.0f, \"batches\": %d}", before,
+           name, where, ns[n / 2], ns[0], ns[n - 1], n);
+    before = ", ";
+}
+
+/// Whether the quickest batch of each way is within its limit of the driver's quickest.
+static bool are_cheap(double times[WAYS][BATCHES]) {
+    bool ok = true;
+    for (int w = 1; w < WAYS; w++) {
+        double over = times[w][0] - times[0][0];
+        if (over > ways[w].most_over_raw) {
+            fprintf(stderr, "%s costs %.0f ns more than the driver's call\n", ways[w].name, over);
+            ok = false;
+        }
+    }
+    return ok;
 }
 
 int main(int argc, char **argv) {
-    static const char *const known[] = {"context", NULL};
+    static const char *const known[] = {"context", "check", NULL};
+    static double times[WAYS][BATCHES], replays[WAYS * CAPTURES];
     check_options(argc, argv, known);
     open_context();
     if (option(argc, argv, "context", NULL))
         return 0;
+    open_subject();
+    for (int i = -3; i < BATCHES; i++) // three to warm up
+        for (int w = 0; w < WAYS; w++) {
+            must(cu.cuCtxSynchronize());
+            times[w][i < 0 ? 0 : i] = batch(ways[w].launch);
+        }
+    for (int w = 0; w < WAYS; w++)
+        print_times(ways[w].name, "", times[w], BATCHES);
+    bool ok = !option(argc, argv, "check", NULL) || are_cheap(times);
 
-    tile_error err = {0};
-    tile_device *dev;
-    tile_module *mod;
-    tile_kernel *add;
-    check(tile_device_open("cuda:0", &dev, &err), &err);
-    check(tile_module_load_file(dev, kernel_file("vector_add.tile"), &mod, &err), &err);
-    check(tile_module_get_kernel(mod, "vector_add", &add, &err), &err);
-    tile_buffer *b[3];
-    const void *pointers[3];
-    for (int i = 0; i < 3; i++) {
-        check(tile_buffer_create(dev, N * sizeof(float), &b[i], &err), &err);
-        check(tile_fill(b[i], 0, 0, N * sizeof(float), NULL, &err), &err);
-        pointers[i] = tile_buffer_data(b[i]);
-    }
-    tile_arg args[] = {TILE_BUFFER(b[0], "fp32"), TILE_BUFFER(b[1], "fp32"),
-                       TILE_BUFFER(b[2], "fp32"), TILE_I32(N), TILE_CONSTEXPR_INT("BLOCK", 1024)};
-    tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = 4};
-    char *ptx;
-    check(tile_kernel_ptx(add, args, 5, &o, &ptx, &err), &err);
-    void *module, *function;
-    must(cu.load(&module, ptx));
-    must(cu.function(&function, module, "vector_add"));
-    tile_free(ptx);
-
-    int32_t n = N;
-    void *params[] = {&pointers[0], &pointers[1], &pointers[2], &n};
-    double raw[BATCHES], ours[BATCHES];
-    for (int i = -3; i < BATCHES; i++) { // three to warm up
-        int at = i < 0 ? 0 : i;
-        must(cu.synchronize());
-        double start = now_ns();
-        for (int k = 0; k < BATCH; k++)
-            must(cu.launch(function, 1, 1, 1, 128, 1, 1, 0, NULL, params, NULL));
-        raw[at] = (now_ns() - start) / BATCH;
-        must(cu.synchronize());
-        start = now_ns();
-        for (int k = 0; k < BATCH; k++)
-            check(tile_launch(add, args, 5, &o, &err), &err);
-        ours[at] = (now_ns() - start) / BATCH;
-    }
-    check(tile_synchronize(dev, NULL, &err), &err);
-    printf("{");
-    print_times("cuLaunchKernel", raw, ", ");
-    print_times("tile_launch", ours, "}\n");
-    for (int i = 0; i < 3; i++)
-        tile_buffer_destroy(b[i]);
-    tile_module_destroy(mod);
-    tile_device_close(dev);
-    return 0;
+    must(cu.cuStreamCreate(&s.native, NON_BLOCKING));
+    check(tile_stream_wrap(s.dev, s.native, &s.stream, &s.err), &s.err);
+    s.options.stream = s.stream;
+    for (int i = -1; i < CAPTURES; i++)
+        for (int w = 0; w < WAYS; w++) {
+            int at = i < 0 ? 0 : i;
+            times[w][at] = capture(ways[w].launch, &replays[WAYS * at + w]);
+        }
+    for (int w = 0; w < WAYS; w++)
+        print_times(ways[w].name, ", captured", times[w], CAPTURES);
+    print_times("graph replay", "", replays, WAYS * CAPTURES);
+    printf("}\n");
+    close_subject();
+    return !ok;
 }

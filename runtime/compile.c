@@ -246,7 +246,7 @@ static fe_arg *make_args(session *s, const compile_request *r, bool best, uint32
             a->constant = constant_from(arg);
             continue;
         }
-        uint8_t class = rt_key_class(k, r->bound->key, i);
+        uint8_t class = rt_key_class(r->bound->key, i);
         a->has_type = true;
         a->is_one = class & RT_KEY_ONE;
         a->divisibility = 1u << (class & 0x7f);

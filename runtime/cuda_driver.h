@@ -32,7 +32,8 @@
     X(CU_JIT_ERROR_LOG_BUFFER, 5)                                                                  \
     X(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)                                                       \
     X(CU_STREAM_NON_BLOCKING, 1)                                                                   \
-    X(CU_STREAM_CAPTURE_STATUS_NONE, 0)
+    X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                                                            \
+    X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)
 
 #ifndef TILE_USE_CUDA_H // that test includes cuda.h instead
 typedef int CUresult;
@@ -42,6 +43,7 @@ typedef int CUfunction_attribute;
 typedef int CUjit_option;
 typedef int CUlibraryOption;
 typedef int CUstreamCaptureStatus;
+typedef int CUstreamCaptureMode;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;

@@ -306,11 +306,18 @@ static void cuda_unload(tile_device *d, rt_loaded *l) {
 
 static tile_status cuda_load(tile_device *d, const rt_binary *b, rt_loaded *out,
                              tile_error *error) {
+    const cuda_driver *cu = cuda_get_driver();
     bool pushed;
     tile_status s = enter(d, &pushed, error);
     if (s)
         return s;
-    s = load_in_context(d, b, out, error);
+    // While another stream is being captured, loading would otherwise be forbidden to this thread,
+    // and would end that capture.
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    CUresult r = cu->cuThreadExchangeStreamCaptureMode(&mode);
+    s = r ? fail(error, r, "preparing to load") : load_in_context(d, b, out, error);
+    if (!r)
+        cu->cuThreadExchangeStreamCaptureMode(&mode);
     leave(pushed);
     if (s)
         cuda_unload(d, out);

@@ -209,41 +209,39 @@ static tile_status check_call(const tile_kernel *k, const tile_arg *args, uint32
     return TILE_OK;
 }
 
+tile_status rt_prepare(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
+                       const tile_launch_options *options, tile_launch_options *o, rt_bound *bound,
+                       const rt_spec **out, tile_error *error) {
+    tile_status status = check_call(kernel, args, num_args, options, o, error);
+    if (!status)
+        status = rt_bind(kernel, args, num_args, o, bound, error);
+    return status ? status : get_spec(kernel, bound, o, out, error);
+}
+
+tile_status rt_launch(tile_device *d, const rt_spec *spec, const uint32_t programs[3],
+                      void **params, tile_stream *stream, tile_error *error) {
+    uint32_t grid[3] = {programs[0], programs[1] ? programs[1] : 1, programs[2] ? programs[2] : 1};
+    if ((uint64_t)grid[0] * spec->binary.num_ctas > INT32_MAX || grid[1] > 65535 || grid[2] > 65535)
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
+                       "grid (%u, %u, %u) is over the limit of (2147483647, 65535, 65535)", grid[0],
+                       grid[1], grid[2]);
+    if (!grid[0])
+        return TILE_OK;
+    return d->ops->launch(d, &spec->loaded, &spec->binary, grid, params,
+                          stream ? stream->native : NULL, error);
+}
+
 tile_status tile_launch(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
                         const tile_launch_options *options, tile_error *error) {
     if (!options)
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "options is NULL: there is no grid");
+    rt_bound bound;
     tile_launch_options o;
-    tile_status status = check_call(kernel, args, num_args, options, &o, error);
+    const rt_spec *spec;
+    tile_status status = rt_prepare(kernel, args, num_args, options, &o, &bound, &spec, error);
     if (status)
         return status;
-    uint32_t grid[3] = {o.grid[0], o.grid[1] ? o.grid[1] : 1, o.grid[2] ? o.grid[2] : 1};
-    if ((uint64_t)grid[0] * o.num_ctas > INT32_MAX || grid[1] > 65535 || grid[2] > 65535)
-        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
-                       "grid (%u, %u, %u) is over the limit of (2147483647, 65535, 65535)", grid[0],
-                       grid[1], grid[2]);
-    rt_bound bound;
-    const rt_spec *spec;
-    if ((status = rt_bind(kernel, args, num_args, &o, &bound, error)) ||
-        (status = get_spec(kernel, &bound, &o, &spec, error)))
-        return status;
-    if (!grid[0])
-        return TILE_OK;
-    tile_device *d = kernel->module->device;
-    return d->ops->launch(d, &spec->loaded, &spec->binary, grid, bound.params,
-                          o.stream ? o.stream->native : NULL, error);
-}
-
-/// The specialization that these arguments select, compiled and loaded.
-static tile_status prepare(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
-                           const tile_launch_options *options, const rt_spec **out,
-                           tile_error *error) {
-    tile_launch_options o;
-    rt_bound bound;
-    tile_status status = check_call(kernel, args, num_args, options, &o, error);
-    if (!status)
-        status = rt_bind(kernel, args, num_args, &o, &bound, error);
-    return status ? status : get_spec(kernel, &bound, &o, out, error);
+    return rt_launch(kernel->module->device, spec, o.grid, bound.params, o.stream, error);
 }
 
 tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
@@ -251,8 +249,10 @@ tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint32_t num_
                         tile_error *error) {
     if (out_info)
         memset(out_info, 0, sizeof *out_info);
+    rt_bound bound;
+    tile_launch_options o;
     const rt_spec *spec;
-    tile_status status = prepare(kernel, args, num_args, options, &spec, error);
+    tile_status status = rt_prepare(kernel, args, num_args, options, &o, &bound, &spec, error);
     if (status)
         return status;
     if (out_info)
@@ -285,8 +285,10 @@ tile_status tile_kernel_ptx(tile_kernel *kernel, const tile_arg *args, uint32_t 
     if (!out_ptx)
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "out_ptx is NULL");
     *out_ptx = NULL;
+    rt_bound bound;
+    tile_launch_options o;
     const rt_spec *spec;
-    tile_status status = prepare(kernel, args, num_args, options, &spec, error);
+    tile_status status = rt_prepare(kernel, args, num_args, options, &o, &bound, &spec, error);
     if (status)
         return status;
     if (!spec->binary.ptx)

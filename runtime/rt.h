@@ -198,8 +198,20 @@ static inline unsigned rt_divisibility_log2(uint64_t v) {
 }
 enum { RT_KEY_ONE = 0x80 }; ///< in a class byte: the integer is 1
 
+/// The entry of parameter i in a key: its tag and what follows.
+const uint8_t *rt_key_entry(const uint8_t *key, uint32_t param);
 /// The class byte of parameter i in a key (0 if it has none).
-uint8_t rt_key_class(const tile_kernel *k, const uint8_t *key, uint32_t param);
+uint8_t rt_key_class(const uint8_t *key, uint32_t param);
+
+// --- launch.c
+/// The specialization that these arguments select, compiled and loaded, with the options read and
+/// the arguments bound.
+tile_status rt_prepare(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
+                       const tile_launch_options *options, tile_launch_options *o, rt_bound *bound,
+                       const rt_spec **out, tile_error *error);
+/// Launches it. `programs` as in tile_launch_options; params[i] points to the i-th parameter.
+tile_status rt_launch(tile_device *d, const rt_spec *spec, const uint32_t programs[3],
+                      void **params, tile_stream *stream, tile_error *error);
 
 // --- compile.c: the one file that sees frontend and codegen
 /// Reads and checks a module's source and fills its kernels (names and parameters).

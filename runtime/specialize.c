@@ -334,11 +334,15 @@ static uint32_t entry_length(const uint8_t *p) {
     return 4u + len;
 }
 
-uint8_t rt_key_class(const tile_kernel *k, const uint8_t *key, uint32_t param) {
-    (void)k;
+const uint8_t *rt_key_entry(const uint8_t *key, uint32_t param) {
     const uint8_t *p = key + KEY_HEADER;
     for (uint32_t i = 0; i < param; i++)
         p += entry_length(p);
+    return p;
+}
+
+uint8_t rt_key_class(const uint8_t *key, uint32_t param) {
+    const uint8_t *p = rt_key_entry(key, param);
     return *p == 'P' || *p == 'S' ? p[2] : 0;
 }
 

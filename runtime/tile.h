@@ -88,6 +88,7 @@ typedef struct tile_stream tile_stream;
 typedef struct tile_event tile_event;
 typedef struct tile_module tile_module;
 typedef struct tile_kernel tile_kernel;
+typedef struct tile_bound tile_bound;
 
 // --- devices -------------------------------------------------------------------------------------
 
@@ -298,6 +299,22 @@ TILE_API tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint
 
 /// Programs for a persistent kernel: as many as are resident at once, at most `work` and at least 1.
 TILE_API uint32_t tile_persistent_grid(const tile_kernel_info *info, uint64_t work);
+
+/// A kernel bound to the specialization that these arguments select, compiled and loaded now: what
+/// is launched often costs least this way. Free it with tile_bound_destroy, before the module.
+TILE_API tile_status tile_bind(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
+                               const tile_launch_options *options, tile_bound **out_bound,
+                               tile_error *error);
+/// Launches a bound kernel on a stream (NULL: the default one). `grid` has the programs per axis;
+/// NULL: as bound. values[i] points to the value of the i-th run-time argument, in the order of the
+/// kernel's parameters without constexprs and None, and in the type that it was bound with; values
+/// NULL: as bound. The values are read before the call returns, and must be as divisible as the code
+/// relies on: else INVALID_ARGUMENT. Any thread may launch one bound kernel at any time. Errors as
+/// of tile_launch; nothing is compiled here.
+TILE_API tile_status tile_bound_launch(const tile_bound *bound, const uint32_t *grid,
+                                       void *const *values, tile_stream *stream, tile_error *error);
+/// NULL is ignored.
+TILE_API void tile_bound_destroy(tile_bound *bound);
 
 /// PTX of the specialization (cuda; on cpu: error UNSUPPORTED). Free with tile_free.
 TILE_API tile_status tile_kernel_ptx(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,

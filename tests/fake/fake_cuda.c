@@ -197,10 +197,56 @@ static CUresult fake_cuStreamSynchronize(CUstream s) {
     CALL(cuStreamSynchronize);
     return 0;
 }
+enum { CAPTURE_UNSUPPORTED = 900, CAPTURE_IMPLICIT = 906 };
+static __thread CUstreamCaptureMode capture_mode; ///< of the thread: 0, global
+
 static CUresult fake_cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus *st) {
-    (void)s;
     CALL(cuStreamIsCapturing);
-    *st = state.capturing;
+    if (state.capturing && (!s || s == (CUstream)1))
+        return CAPTURE_IMPLICIT; // the legacy default stream waits for all others
+    *st = state.capturing && s == state.capturing;
+    return 0;
+}
+static CUresult fake_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
+    CALL(cuThreadExchangeStreamCaptureMode);
+    CUstreamCaptureMode before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
+    return 0;
+}
+static CUresult fake_cuStreamBeginCapture(CUstream s, CUstreamCaptureMode mode) {
+    (void)mode;
+    CALL(cuStreamBeginCapture);
+    state.capturing = s;
+    state.invalidated = 0;
+    return 0;
+}
+static CUresult fake_cuStreamEndCapture(CUstream s, void **graph) {
+    (void)s;
+    CALL(cuStreamEndCapture);
+    state.capturing = NULL;
+    *graph = state.invalidated ? NULL : &token;
+    return state.invalidated ? CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+}
+static CUresult fake_cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long f) {
+    (void)f;
+    CALL(cuGraphInstantiateWithFlags);
+    *exec = graph;
+    return 0;
+}
+static CUresult fake_cuGraphLaunch(void *exec, CUstream s) {
+    (void)exec, (void)s;
+    CALL(cuGraphLaunch);
+    return 0;
+}
+static CUresult fake_cuGraphExecDestroy(void *exec) {
+    (void)exec;
+    CALL(cuGraphExecDestroy);
+    return 0;
+}
+static CUresult fake_cuGraphDestroy(void *graph) {
+    (void)graph;
+    CALL(cuGraphDestroy);
     return 0;
 }
 static CUresult fake_cuEventCreate(CUevent *e, unsigned f) {
@@ -236,6 +282,10 @@ static CUresult fake_cuLibraryLoadData(CUlibrary *l, const void *code, CUjit_opt
                                        unsigned n, CUlibraryOption *lo, void **lv, unsigned ln) {
     (void)code, (void)o, (void)v, (void)n, (void)lo, (void)lv, (void)ln;
     CALL(cuLibraryLoadData);
+    if (state.capturing && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED) {
+        state.invalidated = 1;
+        return CAPTURE_UNSUPPORTED;
+    }
     state.libraries++;
     state.loads++;
     *l = (CUlibrary)(void *)&token;
@@ -289,13 +339,15 @@ static CUresult fake_cuOccupancyMaxActiveClusters(int *n, CUfunction f, const CU
 static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                                     unsigned bx, unsigned by, unsigned bz, unsigned sh, CUstream s,
                                     void **p, void **e) {
-    (void)f, (void)by, (void)bz, (void)s, (void)p, (void)e;
+    (void)f, (void)by, (void)bz, (void)e;
     CALL(cuLaunchKernel);
     if (!current)
         return CUDA_ERROR_INVALID_CONTEXT;
     state.grid[0] = gx, state.grid[1] = gy, state.grid[2] = gz;
     state.block = bx;
     state.shared = sh;
+    state.stream = s;
+    state.params = p;
     return 0;
 }
 
@@ -317,6 +369,13 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64
         return 0;                                                                                  \
     }
 #include "runtime/cuda_driver.def"
+    // What an application calls.
+    ENTRY(cuStreamBeginCapture, 0, (CUstream, CUstreamCaptureMode))
+    ENTRY(cuStreamEndCapture, 0, (CUstream, void **))
+    ENTRY(cuGraphInstantiateWithFlags, 0, (void **, void *, unsigned long long))
+    ENTRY(cuGraphLaunch, 0, (void *, CUstream))
+    ENTRY(cuGraphExecDestroy, 0, (void *))
+    ENTRY(cuGraphDestroy, 0, (void *))
 #undef ENTRY
     return 500;
 }

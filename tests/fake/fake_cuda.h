@@ -10,8 +10,11 @@ typedef struct fake_state {
     int fail_with;      ///< the CUresult it gives
     int fail_is_sticky; ///< every later call fails as well
     int sticky;
-    int capturing;
-    int large_clusters;                                 ///< more than 8 blocks are allowed
+    int large_clusters; ///< more than 8 blocks are allowed
+    void *capturing;    ///< the stream that is being captured into a graph
+    int invalidated;    ///< its capture has been ended by a forbidden call
+    void *stream;       ///< of the last launch
+    void **params;      ///< the same
     long contexts, buffers, streams, events, libraries; ///< alive
     unsigned grid[3], block, shared;                    ///< of the last launch
 } fake_state;

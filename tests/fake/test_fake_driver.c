@@ -131,17 +131,130 @@ static void test_hit_path(void) {
     EXPECT(!launch(&s, 1, &err)); // 1 folds
     EXPECT(!launch(&s, 3, &err));
     EXPECT(fake->loads == loads + 2);
-    // A new specialization during capture is refused; a known one is launched.
-    fake->capturing = 1;
-    EXPECT(launch(&s, 2, &err) == TILE_ERROR_NOT_READY);
-    EXPECT(!launch(&s, 1000, &err));
-    fake->capturing = 0;
     // An empty grid launches nothing.
     long launches = fake->launches;
     tile_arg args[] = {TILE_BUFFER(s.x, "fp32"), TILE_BUFFER(s.y, "fp32"), TILE_I32(1000)};
     tile_launch_options o = {.size = sizeof o, .num_warps = 2};
     EXPECT(!tile_launch(s.k, args, 3, &o, &err));
     EXPECT(fake->launches == launches);
+    close_session(&s);
+    tile_error_clear(&err);
+}
+
+/// A bound launch: the same guarantees, and values that its code does not serve are refused.
+static void test_bound(void) {
+    session s = open_session();
+    tile_error err = {0};
+    tile_bound *b;
+    tile_arg args[] = {TILE_BUFFER(s.x, "fp32"), TILE_BUFFER(s.y, "fp32"), TILE_I32(1000)};
+    tile_launch_options o = {.size = sizeof o, .grid = {3}, .num_warps = 2};
+    EXPECT(!tile_bind(s.k, args, 3, &o, &b, &err));
+    const char *x = tile_buffer_data(s.x), *y = tile_buffer_data(s.y);
+    int32_t n = 2000;
+    void *values[] = {&x, &y, &n};
+    uint32_t grid[3] = {5, 2, 0};
+    long calls = fake->calls, mallocs = allocations, mutexes = locks;
+    for (int i = 0; i < 100; i++)
+        EXPECT(!tile_bound_launch(b, grid, values, NULL, &err));
+    EXPECT(fake->calls - calls == 100 && allocations == mallocs && locks == mutexes);
+    EXPECT(fake->params == values && *(int32_t *)fake->params[2] == 2000);
+    EXPECT(fake->grid[0] == 5 && fake->grid[1] == 2 && fake->grid[2] == 1 && fake->block == 64);
+    EXPECT(!tile_bound_launch(b, NULL, NULL, NULL, &err));
+    EXPECT(fake->grid[0] == 3 && *(int32_t *)fake->params[2] == 1000);
+    EXPECT(*(const void **)fake->params[0] == x && *(const void **)fake->params[1] == y);
+    // What the code relies on.
+    calls = fake->calls;
+    n = 1002;
+    EXPECT(tile_bound_launch(b, NULL, values, NULL, &err) == TILE_ERROR_INVALID_ARGUMENT);
+    EXPECT(strstr(err.message, "'n' being divisible by 4, but it is 1002"));
+    n = 1004;
+    x += 4;
+    EXPECT(tile_bound_launch(b, NULL, values, NULL, &err) == TILE_ERROR_INVALID_ARGUMENT);
+    EXPECT(strstr(err.message, "'x' being divisible by 16"));
+    EXPECT(tile_bound_launch(NULL, NULL, NULL, NULL, &err) == TILE_ERROR_INVALID_ARGUMENT);
+    EXPECT(fake->calls == calls);
+    tile_bound_destroy(b);
+    // An odd length relies on nothing; a length of one is built in.
+    args[2] = TILE_I32(1001);
+    EXPECT(!tile_bind(s.k, args, 3, &o, &b, &err));
+    n = 7;
+    x -= 4;
+    EXPECT(!tile_bound_launch(b, NULL, values, NULL, &err));
+    tile_bound_destroy(b);
+    args[2] = TILE_I32(1);
+    EXPECT(!tile_bind(s.k, args, 3, &o, &b, &err));
+    EXPECT(tile_bound_launch(b, NULL, values, NULL, &err) == TILE_ERROR_INVALID_ARGUMENT);
+    EXPECT(strstr(err.message, "bound with 'n' = 1"));
+    n = 1;
+    EXPECT(!tile_bound_launch(b, NULL, values, NULL, &err));
+    tile_bound_destroy(b);
+    args[0] = TILE_FP32(1);
+    EXPECT(tile_bind(s.k, args, 3, &o, &b, &err) == TILE_ERROR_INVALID_ARGUMENT && !b);
+    close_session(&s);
+    tile_error_clear(&err);
+}
+
+static tile_status launch_on(session *s, tile_stream *stream, int32_t n, tile_error *err) {
+    tile_arg args[] = {TILE_BUFFER(s->x, "fp32"), TILE_BUFFER(s->y, "fp32"), TILE_I32(n)};
+    tile_launch_options o = {.size = sizeof o, .grid = {3}, .num_warps = 2, .stream = stream};
+    return tile_launch(s->k, args, 3, &o, err);
+}
+
+/// While a stream is captured, what is loaded launches at the usual cost, and what is not is
+/// refused; a load for another stream leaves the capture alone.
+static void test_capture(void) {
+    session s = open_session();
+    tile_error err = {0};
+    tile_stream *stream, *other;
+    tile_bound *b;
+    EXPECT(!tile_stream_wrap(s.dev, &s, &stream, &err));
+    EXPECT(!tile_stream_wrap(s.dev, &err, &other, &err));
+    tile_arg args[] = {TILE_BUFFER(s.x, "fp32"), TILE_BUFFER(s.y, "fp32"), TILE_I32(1000)};
+    tile_launch_options o = {.size = sizeof o, .grid = {3}, .num_warps = 2};
+    EXPECT(!tile_warmup(s.k, args, 3, &o, NULL, &err));
+    EXPECT(!tile_bind(s.k, args, 3, &o, &b, &err));
+    fake->capturing = &s;
+    long calls = fake->calls, mallocs = allocations, mutexes = locks, loads = fake->loads;
+    EXPECT(!launch_on(&s, stream, 1000, &err)); // a key first met here costs a look for its code
+    long first = fake->calls - calls;
+    EXPECT(first == 1);
+    calls = fake->calls, mallocs = allocations, mutexes = locks;
+    for (int i = 0; i < 10; i++) {
+        EXPECT(!launch_on(&s, stream, 1000, &err));
+        EXPECT(!tile_bound_launch(b, NULL, NULL, stream, &err));
+    }
+    EXPECT(fake->calls - calls == 20 && allocations == mallocs && locks == mutexes);
+    EXPECT(launch_on(&s, stream, 3, &err) == TILE_ERROR_NOT_READY);
+    EXPECT(strstr(err.message, "tile_warmup"));
+    EXPECT(launch_on(&s, NULL, 3, &err) == TILE_ERROR_NOT_READY); // it would join the capture
+    EXPECT(fake->loads == loads && !fake->invalidated);
+    EXPECT(!launch_on(&s, other, 3, &err));
+    EXPECT(fake->loads == loads + 1 && !fake->invalidated);
+    fake->capturing = NULL;
+    EXPECT(!launch_on(&s, stream, 1, &err));
+    tile_bound_destroy(b);
+    tile_stream_destroy(stream);
+    tile_stream_destroy(other);
+    close_session(&s);
+    tile_error_clear(&err);
+}
+
+/// Streams reach the driver as they are: NULL, and the two handles that stand for the legacy and
+/// the per-thread default stream.
+static void test_default_streams(void) {
+    session s = open_session();
+    tile_error err = {0};
+    EXPECT(!launch_on(&s, NULL, 1000, &err) && !fake->stream);
+    for (uintptr_t handle = 1; handle <= 2; handle++) {
+        tile_stream *stream;
+        long streams = fake->streams;
+        EXPECT(!tile_stream_wrap(s.dev, (void *)handle, &stream, &err));
+        EXPECT(!launch_on(&s, stream, 1000, &err) && fake->stream == (void *)handle);
+        EXPECT(tile_stream_native(stream) == (void *)handle);
+        EXPECT(!tile_synchronize(s.dev, stream, &err));
+        tile_stream_destroy(stream);
+        EXPECT(fake->streams == streams); // the application's own
+    }
     close_session(&s);
     tile_error_clear(&err);
 }
@@ -315,6 +428,9 @@ int main(int argc, char **argv) {
     }
     fake = get();
     test_hit_path();
+    test_bound();
+    test_capture();
+    test_default_streams();
     test_variants();
     test_clusters();
     test_threads();
