@@ -12,7 +12,15 @@
 #include <time.h>
 
 // A batch is shorter than the driver's queue, so that no launch waits for the device.
-enum { BATCHES = 101, BATCH = 200, N = 1024, CAPTURES = 21, RELAXED = 2, NON_BLOCKING = 1 };
+enum {
+    BATCHES = 101,
+    BATCH = 200,
+    N = 1024,
+    CAPTURES = 21,
+    RELAXED = 2,
+    NON_BLOCKING = 1,
+    NO_DRIVER = 77
+};
 
 // Name, version as cuGetProcAddress wants it, parameters.
 #define DRIVER_ENTRIES(X)                                                                          \
@@ -57,7 +65,7 @@ static void open_context(void) {
     memcpy(&get, &symbol, sizeof get);
     if (!get) {
         fprintf(stderr, "%s\n", library ? "the driver is too old" : dlerror());
-        exit(1);
+        exit(NO_DRIVER);
     }
 #define X(name, version, params) must(get(#name, (void **)&cu.name, version, 0, &found));
     DRIVER_ENTRIES(X)

@@ -5,15 +5,16 @@
 #include "ir/dtype.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct dtype_info {
     const char *name;
-    unsigned bits, bytes;
+    unsigned name_len, bits, bytes;
     dtype_kind kind;
 } dtype_info;
 
 static const dtype_info infos[DTYPE_COUNT] = {
-#define X(id, name, bits, bytes, kind) [id] = {name, bits, bytes, kind},
+#define X(id, name, bits, bytes, kind) [id] = {name, sizeof(name) - 1, bits, bytes, kind},
     DTYPES(X)
 #undef X
 };
@@ -52,9 +53,9 @@ unsigned dtype_bits(dtype t) { return infos[t].bits; }
 unsigned dtype_bytes(dtype t) { return infos[t].bytes; }
 dtype_kind dtype_get_kind(dtype t) { return infos[t].kind; }
 
-dtype dtype_from_name(sv name) {
+dtype dtype_from_name(sv name) { // launches call this
     for (int t = DT_VOID + 1; t < DT_PTR; t++)
-        if (sv_is(name, infos[t].name))
+        if (name.len == infos[t].name_len && !memcmp(name.data, infos[t].name, name.len))
             return (dtype)t;
     for (size_t i = 0; i < sizeof(long_names) / sizeof(long_names[0]); i++)
         if (sv_is(name, long_names[i].name))

@@ -59,11 +59,10 @@ uint8_t rt_dtype_from_name(const char *name) {
     return name ? (uint8_t)dtype_from_name(sv_from(name)) : DT_VOID;
 }
 
-/// Writes the bits of a scalar argument in the type `t`. False if the value does not fit.
-static bool scalar_bits(const tile_arg *arg, dtype t, uint64_t *out) {
-    bool is_float_arg =
-        arg->kind == TILE_ARG_FLOAT ||
-        (arg->kind == TILE_ARG_SCALAR && dtype_is_float(dtype_from_name(sv_from(arg->dtype))));
+/// Writes the bits of a scalar argument, whose own type is `own`, in the type `t`. False if the
+/// value does not fit.
+static bool scalar_bits(const tile_arg *arg, dtype own, dtype t, uint64_t *out) {
+    bool is_float_arg = dtype_is_float(own);
     if (dtype_is_float(t)) {
         double v = is_float_arg ? arg->value.f : (double)arg->value.i;
         if (t == DT_FP32) {
@@ -84,10 +83,8 @@ static bool scalar_bits(const tile_arg *arg, dtype t, uint64_t *out) {
     return t == DT_I1 || dtype_int_fits(t, arg->value.i, false);
 }
 
-/// The type of a scalar argument for a parameter: its annotation, else the argument's own.
-static dtype scalar_dtype(const rt_param *p, const tile_arg *arg) {
-    if (p->has_type)
-        return p->dtype;
+/// The type that a scalar argument has of itself.
+static dtype own_dtype(const tile_arg *arg) {
     switch (arg->kind) {
     case TILE_ARG_INT:
         return arg->value.i >= INT32_MIN && arg->value.i <= INT32_MAX ? DT_I32 : DT_I64;
@@ -219,12 +216,10 @@ static tile_status bind_value(const tile_kernel *k, const rt_param *p, const til
         unsigned hint = p->do_not_specialize ? 0 : rt_divisibility_log2(*bits);
         memcpy(entry, (uint8_t[]){'P', (uint8_t)t, (uint8_t)hint}, 3);
     } else {
-        dtype t = scalar_dtype(p, arg);
-        if (t == DT_VOID || p->is_pointer)
+        dtype own = own_dtype(arg), t = p->has_type ? (dtype)p->dtype : own;
+        if (own == DT_VOID || p->is_pointer || (arg->kind == TILE_ARG_SCALAR && own != t))
             return mismatch(k, p, arg, error);
-        if (arg->kind == TILE_ARG_SCALAR && p->has_type && rt_dtype_from_name(arg->dtype) != t)
-            return mismatch(k, p, arg, error);
-        if (!scalar_bits(arg, t, bits)) {
+        if (!scalar_bits(arg, own, t, bits)) {
             if (dtype_is_float(t) || arg->kind == TILE_ARG_FLOAT)
                 return mismatch(k, p, arg, error);
             return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
