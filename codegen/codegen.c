@@ -12,9 +12,7 @@
 // of O2 at a tenth of its time. What does not change moves out of grid-stride loops. There is no
 // jump threading: it would join the branches of equal masks and with that put an access's loads
 // behind another one's stores.
-#define PASSES                                                                                     \
-    "function(dce,early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),early-cse,"            \
-    "simplifycfg)"
+#define PASSES "function(dce,early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg)"
 
 // ---------------------------------------------------------------------------- architectures
 

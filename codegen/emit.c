@@ -149,7 +149,7 @@ void emit_barrier(emitter *e) {
 // An F2-linear map is a sum of shifts: all bases that move a bit by the same distance are one
 // "(bits & mask) << distance". The usual layouts need one or two such terms.
 LLVMValueRef emit_apply_bases(emitter *e, const uint32_t *bases, unsigned n, LLVMValueRef bits) {
-    LLVMValueRef sum = emit_const_like(e, bits, 0);
+    LLVMValueRef sum = NULL;
     for (int distance = -31; distance <= 31; distance++) {
         uint32_t mask = 0;
         for (unsigned i = 0; i < n; i++) {
@@ -164,9 +164,9 @@ LLVMValueRef emit_apply_bases(emitter *e, const uint32_t *bases, unsigned n, LLV
             term = LLVMBuildShl(e->b, term, emit_const_like(e, bits, (unsigned)distance), "");
         else if (distance < 0)
             term = LLVMBuildLShr(e->b, term, emit_const_like(e, bits, (unsigned)-distance), "");
-        sum = LLVMBuildXor(e->b, sum, term, "");
+        sum = sum ? LLVMBuildXor(e->b, sum, term, "") : term;
     }
-    return sum;
+    return sum ? sum : emit_const_like(e, bits, 0);
 }
 
 static bool any_basis(const uint32_t *bases, unsigned n) {
@@ -176,20 +176,47 @@ static bool any_basis(const uint32_t *bases, unsigned n) {
     return all != 0;
 }
 
-LLVMValueRef emit_thread_index(emitter *e, const layout *l) {
+static bool same_threads(const layout *a, const layout *b) {
+    unsigned bits = layout_place_bits(a) - a->reg_bits;
+    return a->warp_bits == b->warp_bits && bits == layout_place_bits(b) - b->reg_bits &&
+           !memcmp(a->basis + a->reg_bits, b->basis + b->reg_bits, bits * sizeof(*a->basis));
+}
+
+static LLVMValueRef make_thread_index(emitter *e, const layout *l) {
     const uint32_t *lane = l->basis + l->reg_bits;
     const uint32_t *warp = lane + LAYOUT_LANE_BITS, *cta = warp + l->warp_bits;
-    LLVMValueRef index = emit_lane_const_i32(e, 0);
+    LLVMValueRef index = NULL;
     if (any_basis(lane, LAYOUT_LANE_BITS))
         index = emit_apply_bases(e, lane, LAYOUT_LANE_BITS, e->tgt->lane_id(e));
     if (any_basis(warp, l->warp_bits)) {
         LLVMValueRef part = emit_apply_bases(e, warp, l->warp_bits, e->tgt->warp_id(e));
-        index = LLVMBuildXor(e->b, index, e->tgt->splat(e, part), "");
+        part = e->tgt->splat(e, part);
+        index = index ? LLVMBuildXor(e->b, index, part, "") : part;
     }
     if (any_basis(cta, l->cta_bits)) {
         LLVMValueRef part = emit_apply_bases(e, cta, l->cta_bits, e->tgt->cta_rank(e));
-        index = LLVMBuildXor(e->b, index, e->tgt->splat(e, part), "");
+        part = e->tgt->splat(e, part);
+        index = index ? LLVMBuildXor(e->b, index, part, "") : part;
     }
+    return index ? index : emit_lane_const_i32(e, 0);
+}
+
+// Made once per function, in its first block: every index needs it, and LLVM would spend its time
+// on finding all copies of it.
+LLVMValueRef emit_thread_index(emitter *e, const layout *l) {
+    for (uint32_t i = 0; i < e->thread_indices.len; i++)
+        if (same_threads(e->thread_indices.data[i].layout, l))
+            return e->thread_indices.data[i].value;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b), first = LLVMGetEntryBasicBlock(e->fn);
+    LLVMValueRef next =
+        e->prologue ? LLVMGetNextInstruction(e->prologue) : LLVMGetFirstInstruction(first);
+    if (next)
+        LLVMPositionBuilder(e->b, first, next);
+    else
+        LLVMPositionBuilderAtEnd(e->b, first);
+    LLVMValueRef index = make_thread_index(e, l);
+    LLVMPositionBuilderAtEnd(e->b, here);
+    VEC_PUSH(e->arena, e->thread_indices, (thread_index){l, index});
     return index;
 }
 
@@ -617,6 +644,8 @@ bool emit_function(emitter *e) {
     e->barriers = 0;
     LLVMValueRef *params = emit_new_regs(e, f->num_params);
     e->tgt->begin_function(e, params);
+    e->prologue = LLVMGetLastInstruction(LLVMGetEntryBasicBlock(e->fn));
+    e->thread_indices.len = 0;
     for (uint32_t i = 0; i < f->num_params; i++)
         emit_set_regs(e, f->body->args[i], &params[i]);
     e->starting = smem_waits_at_start(e->smem);

@@ -9,6 +9,12 @@
 
 typedef struct smem_plan smem_plan;
 
+/// What a layout's lanes and warps add to an index, in this function.
+typedef struct thread_index {
+    const layout *layout;
+    LLVMValueRef value;
+} thread_index;
+
 struct emitter {
     arena *arena;
     diag *diag;
@@ -24,12 +30,14 @@ struct emitter {
     LLVMValueRef **regs;    ///< by value id: layout_reg_count(layout) lane values, or one scalar
     uint32_t *uses;         ///< by value id: number of uses
     LLVMValueRef smem_base; ///< set by begin_function: pointer to the CTA's dynamic shared memory
-    LLVMMetadataRef debug_scope; ///< NULL without line info
-    src_range at;                ///< of the op being emitted
-    const ir_op *op;             ///< being emitted, for reports
-    bool starting;               ///< no op has needed all CTAs to have started so far
-    unsigned barriers;           ///< emitted so far, for cg_options.test_drop_barrier
-    void *target_state;          ///< of the target, per module
+    LLVMValueRef prologue;  ///< the last instruction of begin_function, NULL: it made none
+    VEC(thread_index) thread_indices; ///< made so far in this function
+    LLVMMetadataRef debug_scope;      ///< NULL without line info
+    src_range at;                     ///< of the op being emitted
+    const ir_op *op;                  ///< being emitted, for reports
+    bool starting;                    ///< no op has needed all CTAs to have started so far
+    unsigned barriers;                ///< emitted so far, for cg_options.test_drop_barrier
+    void *target_state;               ///< of the target, per module
 };
 
 // --- emit.c

@@ -18,6 +18,7 @@ typedef struct nvptx_string {
 typedef struct nvptx_state {
     unsigned sm;               ///< 90 for sm_90
     unsigned ptx_version;      ///< the least that does: of the architecture, raised by instructions
+    LLVMValueRef lane, warp;   ///< of the thread: made at the start of the function
     LLVMValueRef shared;       ///< the dynamic shared memory, declared at its first use
     LLVMValueRef print_buffer; ///< of the function, from its first print on
     LLVMValueRef policies[2];  ///< the same: for evict_first and evict_last

@@ -165,17 +165,9 @@ static LLVMValueRef read_register(emitter *e, const char *name, uint32_t limit) 
     return v;
 }
 
-static LLVMValueRef thread_id(emitter *e) {
-    return read_register(e, "tid.x", 32 * e->func->num_warps);
-}
+static LLVMValueRef lane_id(emitter *e) { return nvptx_state_of(e)->lane; }
 
-static LLVMValueRef lane_id(emitter *e) {
-    return LLVMBuildAnd(e->b, thread_id(e), emit_const_i32(e, 31), "");
-}
-
-static LLVMValueRef warp_id(emitter *e) {
-    return LLVMBuildLShr(e->b, thread_id(e), emit_const_i32(e, 5), "");
-}
+static LLVMValueRef warp_id(emitter *e) { return nvptx_state_of(e)->warp; }
 
 static LLVMValueRef cta_rank(emitter *e) {
     uint32_t n = e->func->num_ctas;
@@ -261,6 +253,9 @@ static void begin_function(emitter *e, LLVMValueRef *param_values) {
     if (nvptx_state_of(e)->debug)
         add_debug_scope(e, name);
     LLVMPositionBuilderAtEnd(e->b, emit_new_block(e, "entry"));
+    LLVMValueRef thread = read_register(e, "tid.x", 32 * f->num_warps);
+    nvptx_state_of(e)->lane = LLVMBuildAnd(e->b, thread, emit_const_i32(e, 31), "");
+    nvptx_state_of(e)->warp = LLVMBuildLShr(e->b, thread, emit_const_i32(e, 5), "");
     for (uint32_t i = 0; i < f->num_params; i++) {
         ir_type t = f->body->args[i]->type;
         param_values[i] = LLVMGetParam(e->fn, i);
