@@ -1,7 +1,7 @@
 // From source to a function that can be launched, in a warm process with no cache: softmax fp32 in
 // several sizes, by either assembler, and the driver's part of it (PTX to function) by itself.
 // Prints milliseconds as JSON.
-//   load_time [--rounds=N]
+//   load_time [--rounds N]     at most 25
 #include "bench/driver.h"
 
 enum { MAX_ROUNDS = 25 };
@@ -58,7 +58,8 @@ int main(int argc, char **argv) {
     static double by_driver[VARIANTS * MAX_ROUNDS], by_ptxas[VARIANTS * MAX_ROUNDS],
         driver_part[VARIANTS * MAX_ROUNDS];
     check_options(argc, argv, known);
-    int rounds = (int)number_option(argc, argv, "rounds", 5, 1, MAX_ROUNDS), n = 0;
+    int rounds = (int)number_option(argc, argv, "rounds", 5, 1), n = 0;
+    rounds = rounds < MAX_ROUNDS ? rounds : MAX_ROUNDS;
     setenv("CUDA_CACHE_DISABLE", "1", 1);
     open_context();
     check(tile_device_open("cuda:0", &dev, &err), &err);

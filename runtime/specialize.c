@@ -83,15 +83,22 @@ static bool scalar_bits(const tile_arg *arg, dtype own, dtype t, uint64_t *out) 
     return t == DT_I1 || dtype_int_fits(t, arg->value.i, false);
 }
 
+/// The type that an argument names. Mostly it is the parameter's, which is quick to see.
+static dtype named_dtype(const rt_param *p, const char *name) {
+    if (p->has_type && name && !strcmp(name, dtype_name(p->dtype)))
+        return p->dtype;
+    return rt_dtype_from_name(name);
+}
+
 /// The type that a scalar argument has of itself.
-static dtype own_dtype(const tile_arg *arg) {
+static dtype own_dtype(const rt_param *p, const tile_arg *arg) {
     switch (arg->kind) {
     case TILE_ARG_INT:
         return arg->value.i >= INT32_MIN && arg->value.i <= INT32_MAX ? DT_I32 : DT_I64;
     case TILE_ARG_FLOAT:
         return DT_FP32;
     default:
-        return rt_dtype_from_name(arg->dtype);
+        return named_dtype(p, arg->dtype);
     }
 }
 
@@ -209,14 +216,14 @@ static tile_status bind_value(const tile_kernel *k, const rt_param *p, const til
     uint8_t entry[3];
     uint64_t *bits = &out->storage[out->num_params];
     if (arg->kind == TILE_ARG_POINTER) {
-        dtype t = rt_dtype_from_name(arg->dtype);
+        dtype t = named_dtype(p, arg->dtype);
         if (t == DT_VOID || (p->has_type && (!p->is_pointer || p->dtype != t)))
             return mismatch(k, p, arg, error);
         *bits = (uint64_t)(uintptr_t)arg->value.pointer;
         unsigned hint = p->do_not_specialize ? 0 : rt_divisibility_log2(*bits);
         memcpy(entry, (uint8_t[]){'P', (uint8_t)t, (uint8_t)hint}, 3);
     } else {
-        dtype own = own_dtype(arg), t = p->has_type ? (dtype)p->dtype : own;
+        dtype own = own_dtype(p, arg), t = p->has_type ? (dtype)p->dtype : own;
         if (own == DT_VOID || p->is_pointer || (arg->kind == TILE_ARG_SCALAR && own != t))
             return mismatch(k, p, arg, error);
         if (!scalar_bits(arg, own, t, bits)) {
