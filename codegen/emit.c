@@ -205,18 +205,20 @@ static LLVMValueRef make_thread_index(emitter *e, const layout *l) {
 // on finding all copies of it.
 LLVMValueRef emit_thread_index(emitter *e, const layout *l) {
     for (uint32_t i = 0; i < e->thread_indices.len; i++)
-        if (same_threads(e->thread_indices.data[i].layout, l))
+        if (same_threads(&e->thread_indices.data[i].layout, l))
             return e->thread_indices.data[i].value;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b), first = LLVMGetEntryBasicBlock(e->fn);
+    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(e->b);
     LLVMValueRef next =
         e->prologue ? LLVMGetNextInstruction(e->prologue) : LLVMGetFirstInstruction(first);
     if (next)
         LLVMPositionBuilder(e->b, first, next);
     else
         LLVMPositionBuilderAtEnd(e->b, first);
+    LLVMSetCurrentDebugLocation2(e->b, line); // positions bring their own
     LLVMValueRef index = make_thread_index(e, l);
     LLVMPositionBuilderAtEnd(e->b, here);
-    VEC_PUSH(e->arena, e->thread_indices, (thread_index){l, index});
+    VEC_PUSH(e->arena, e->thread_indices, (thread_index){*l, index});
     return index;
 }
 

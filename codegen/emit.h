@@ -11,7 +11,7 @@ typedef struct smem_plan smem_plan;
 
 /// What a layout's lanes and warps add to an index, in this function.
 typedef struct thread_index {
-    const layout *layout;
+    layout layout;
     LLVMValueRef value;
 } thread_index;
 
