@@ -49,7 +49,7 @@ static inline bool is_listed(const char *name, const char *const *list) {
 /// Refuses options that are not in the NULL-terminated list, or given twice, or without a value (the
 /// flags below: with one).
 static inline void check_options(int argc, char **argv, const char *const *known) {
-    static const char *const flags[] = {"verify", "bench", "plan", "context", NULL};
+    static const char *const flags[] = {"verify", "bench", "plan", "context", "check", NULL};
     for (int i = 1; i < argc; i++) {
         const char *name = strncmp(argv[i], "--", 2) ? "" : argv[i] + 2, *problem = NULL;
         bool has_value = i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0;

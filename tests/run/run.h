@@ -63,10 +63,10 @@ static inline tile_status launch_in_clusters(tile_kernel *k, const tile_arg *arg
                                              const tile_launch_options *options,
                                              tile_error *error) {
     const char *ctas = getenv("TILE_TEST_CTAS");
-    if (!options)
+    if (!ctas || !options)
         return tile_launch(k, args, n, options, error);
     tile_launch_options o = *options;
-    if (ctas && !o.num_ctas && has_clusters())
+    if (!o.num_ctas && has_clusters())
         o.num_ctas = (uint32_t)strtoul(ctas, NULL, 10);
     return tile_launch(k, args, n, &o, error);
 }
