@@ -442,11 +442,34 @@ static void emit_join(emitter *e, const ir_op *op) {
 
 // ---------------------------------------------------------------------------- the walk
 
+/// True if all registers of the op's operands are the same.
+static bool is_repeated(emitter *e, const ir_op *op, unsigned n) {
+    for (uint32_t k = 0; k < op->num_operands; k++)
+        for (unsigned i = 1; i < n; i++)
+            if (emit_regs(e, op->operands[k])[i] != emit_regs(e, op->operands[k])[0])
+                return false;
+    return true;
+}
+
+/// Lets the target do all registers of an op together, if it has a way and they differ.
+static bool emit_many(emitter *e, const ir_op *op, unsigned n, LLVMValueRef *regs) {
+    LLVMValueRef *args[3] = {0};
+    if (!e->tgt->many || n == 1 || op->num_operands == 0 || op->num_operands > 3 ||
+        is_repeated(e, op, n))
+        return false;
+    for (uint32_t k = 0; k < op->num_operands; k++)
+        args[k] = emit_regs(e, op->operands[k]);
+    return e->tgt->many(e, op, op->operands[0]->type.elem, args, n, regs);
+}
+
 /// Elementwise, register by register. Equal operand registers (constants, splats) give one value.
 static void emit_each_register(emitter *e, const ir_op *op) {
     const ir_value *r = op->results[0];
     unsigned n = emit_reg_count(r);
     LLVMValueRef *regs = emit_new_regs(e, n), args[3] = {0}, last[3] = {0};
+    emit_set_regs(e, r, regs);
+    if (emit_many(e, op, n, regs))
+        return;
     for (unsigned i = 0; i < n; i++) {
         for (uint32_t k = 0; k < op->num_operands && k < 3; k++)
             args[k] = emit_regs(e, op->operands[k])[i];
@@ -454,7 +477,6 @@ static void emit_each_register(emitter *e, const ir_op *op) {
         regs[i] = same ? regs[i - 1] : emit_elementwise(e, op, args);
         memcpy(last, args, sizeof(args));
     }
-    emit_set_regs(e, r, regs);
 }
 
 static void emit_barrier_op(emitter *e, const ir_op *op) {
@@ -471,6 +493,7 @@ static emit_fn *const emitters[IR_OPCODE_COUNT] = {
     [OP_PROGRAM_ID] = emit_program_id,
     [OP_NUM_PROGRAMS] = emit_num_programs,
     [OP_HINT] = emit_hint,
+    [OP_RECALL] = emit_recall,
     [OP_ASSUME] = emit_assume,
     [OP_RESHAPE] = emit_shape,
     [OP_BROADCAST] = emit_shape,
@@ -532,6 +555,7 @@ static void emit_op(emitter *e, const ir_op *op) {
 
 void emit_block(emitter *e, const ir_block *b) {
     for (const ir_op *op = b->first; op; op = op->next) {
+        emit_trim_loads(e, ir_has_trait(op, TERMINATOR) ? NULL : op);
         if (!ir_has_trait(op, TERMINATOR))
             emit_op(e, op);
     }
@@ -634,6 +658,16 @@ static bool check_function(emitter *e) {
     return c.ok;
 }
 
+/// See emitter.narrowed.
+static void note_uses(ir_op *op, void *ctx) {
+    emitter *e = ctx;
+    dtype to = op->num_results == 1 ? op->results[0]->type.elem : DT_I1;
+    bool narrows = op->opcode == OP_CAST && (to == DT_FP16 || to == DT_BF16);
+    for (uint32_t i = 0; i < op->num_operands && !narrows; i++)
+        if (op->operands[i])
+            e->narrowed[op->operands[i]->id] = false;
+}
+
 bool emit_function(emitter *e) {
     ir_func *f = e->func;
     uint32_t errors = diag_error_count(e->diag);
@@ -641,6 +675,9 @@ bool emit_function(emitter *e) {
         return false;
     e->axis = axis_analyze(f, e->arena);
     e->uses = ir_count_uses(f, e->arena);
+    e->narrowed = ARENA_ARRAY(e->arena, bool, f->num_values);
+    memset(e->narrowed, true, f->num_values * sizeof(bool));
+    ir_walk(f->body, note_uses, e);
     e->smem = smem_plan_create(f, e->axis, e->arena);
     e->regs = ARENA_ARRAY(e->arena, LLVMValueRef *, f->num_values);
     e->barriers = 0;

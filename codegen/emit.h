@@ -8,6 +8,7 @@
 #include "ir/axis_info.h"
 
 typedef struct smem_plan smem_plan;
+typedef struct access_plan access_plan;
 
 /// What a layout's lanes and warps add to an index, in this function.
 typedef struct thread_index {
@@ -29,6 +30,7 @@ struct emitter {
     LLVMValueRef fn;
     LLVMValueRef **regs;    ///< by value id: layout_reg_count(layout) lane values, or one scalar
     uint32_t *uses;         ///< by value id: number of uses
+    bool *narrowed;         ///< by value id: all uses round an fp32 to fp16 or bf16
     LLVMValueRef smem_base; ///< set by begin_function: pointer to the CTA's dynamic shared memory
     LLVMValueRef prologue;  ///< the last instruction of begin_function, NULL: it made none
     VEC(thread_index) thread_indices; ///< made so far in this function
@@ -36,6 +38,7 @@ struct emitter {
     src_range at;                     ///< of the op being emitted
     const ir_op *op;                  ///< being emitted, for reports
     bool starting;                    ///< no op has needed all CTAs to have started so far
+    VEC(access_plan *) untrimmed;     ///< loads of this block, see emit_trim_loads
     unsigned barriers;                ///< emitted so far, for cg_options.test_drop_barrier
     void *target_state;               ///< of the target, per module
 };
@@ -105,6 +108,27 @@ LLVMValueRef emit_thread_index(emitter *e, const layout *l);
 /// For a scalar (layout NULL): scalar i1, true in warp 0 of cta 0; `lane 0` is the target's.
 LLVMValueRef emit_is_representative(emitter *e, const layout *l);
 
+// --- emit_branch.c: code under a condition that differs from thread to thread.
+typedef struct emit_branch {
+    LLVMBasicBlockRef before, inside, after; ///< where the code is; NULL where there is no branch
+} emit_branch;
+/// Starts code for the threads with `cond`; NULL: for all of them, with no branch.
+emit_branch emit_begin_branch(emitter *e, LLVMValueRef cond);
+/// Goes on with code for the other threads.
+void emit_else_branch(emitter *e, emit_branch *b);
+/// Ends it. `inside` then is the block in which the code for the threads with `cond` has ended.
+void emit_end_branch(emitter *e, emit_branch *b);
+/// At the start of a block: n registers that are values[i] where control comes from ends[i]. Small
+/// ones come packed, several to a word, or each would take a register of the machine.
+void emit_merge(emitter *e, LLVMValueRef *const values[2], LLVMBasicBlockRef const ends[2],
+                unsigned n, LLVMValueRef *out);
+void emit_recall(emitter *e, const ir_op *op);
+/// Elements of this type that make a word of 32 bits; 1 for those that stay alone.
+unsigned emit_per_word(LLVMTypeRef t);
+/// `many` values in a word, the first in the low bits; and back. One value is its own word.
+LLVMValueRef emit_pack(emitter *e, LLVMValueRef const *v, unsigned many);
+void emit_unpack(emitter *e, LLVMValueRef word, unsigned many, LLVMTypeRef type, LLVMValueRef *out);
+
 // --- emit_control.c: structured control flow. emit_hints.c: the author's claims.
 void emit_for(emitter *e, const ir_op *op);
 void emit_while(emitter *e, const ir_op *op);
@@ -126,6 +150,8 @@ LLVMValueRef *emit_offset_overflow(emitter *e, const ir_value *ptr);
 /// offsets are.
 cg_access emit_describe_access(emitter *e, const ir_op *op);
 void emit_load(emitter *e, const ir_op *op);
+/// Trims the loads so far, if `user` needs one of them; NULL: all.
+void emit_trim_loads(emitter *e, const ir_op *user);
 void emit_store(emitter *e, const ir_op *op);
 void emit_atomic_rmw(emitter *e, const ir_op *op);
 void emit_atomic_cas(emitter *e, const ir_op *op);

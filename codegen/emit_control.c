@@ -176,7 +176,12 @@ void emit_if(emitter *e, const ir_op *op) {
         LLVMBuildBr(e->b, exit);
     }
     LLVMPositionBuilderAtEnd(e->b, exit);
-    make_phis(e, op->results, op->regions[0]->last->operands, op->num_results);
-    for (unsigned i = 0; i < 2; i++)
-        add_incoming(e, op->results, op->regions[i]->last->operands, op->num_results, ends[i]);
+    for (uint32_t i = 0; i < op->num_results; i++) {
+        unsigned n = emit_reg_count(op->results[i]);
+        LLVMValueRef *yields[2], *regs = emit_new_regs(e, n);
+        for (unsigned k = 0; k < 2; k++)
+            yields[k] = emit_regs(e, op->regions[k]->last->operands[i]);
+        emit_merge(e, yields, ends, n, regs);
+        emit_set_regs(e, op->results[i], regs);
+    }
 }

@@ -156,7 +156,10 @@ static bool divisor_is_shared(const ir_op *op) {
 
 static LLVMValueRef float_div(emitter *e, const ir_op *op, dtype t, LLVMValueRef const *v) {
     bool precise = ir_get_flag(op, ATTR_PRECISE);
-    if (t == DT_FP32 && !precise && e->tgt->fdiv_shared && divisor_is_shared(op))
+    bool shared = t == DT_FP32 && !precise && divisor_is_shared(op);
+    if (shared && e->tgt->fdiv_rough && e->narrowed[op->results[0]->id])
+        return e->tgt->fdiv_rough(e, v[0], v[1]);
+    if (shared && e->tgt->fdiv_shared)
         return e->tgt->fdiv_shared(e, v[0], v[1]);
     return e->tgt->fdiv(e, t, precise, v[0], v[1]);
 }

@@ -4,8 +4,11 @@
 // puts side by side, the run of addresses and its alignment (axis info of the pointer), what the
 // mask does over them, and 16 bytes (ir/axis_access.c).
 //
-// A mask like `offs < n` may cut through a vector. Where lanes may branch, a thread then tests at run
-// time whether that happens to it, and if so goes element by element: one thread of a row does.
+// A mask like `offs < n` may cut through a vector. Where lanes may branch, such a vector is loaded
+// whole, since memory of which one element may be read can be read up to the next multiple of 16
+// bytes, and a thread that has one (two of a row do) takes out what the mask does not cover: when
+// the first op needs a loaded value, so that no load waits for another. To store it the thread goes
+// element by element. So it goes with all vectors of an access that turns out not to be aligned.
 //
 // A layout may hold copies of an element (RULES 1). Loads fill all copies. Stores and atomics run
 // in the representative copy only; what an atomic returns is then given to the others.
@@ -126,48 +129,59 @@ static void vector_mask(emitter *e, const ir_value *mask, unsigned r, unsigned n
     }
 }
 
-/// i1: every vector of the thread is aligned and either on or off. The vectors of an access start
-/// at multiples of their size from each other: the first one's alignment is everyone's.
-static LLVMValueRef is_clean(emitter *e, const ir_op *op, unsigned vec) {
-    const ir_value *ptr = op->operands[0], *mask = axis_access_mask(op);
-    LLVMValueRef clean = NULL, any, all;
-    if (ir_get_flag(op, ATTR_REALIGNED)) {
-        LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
-        LLVMValueRef address = LLVMBuildPtrToInt(e->b, emit_regs(e, ptr)[0], i64, "");
-        LLVMValueRef size = LLVMConstInt(i64, vec * dtype_bytes(ptr->type.pointee) - 1, false);
-        LLVMValueRef odd = LLVMBuildAnd(e->b, address, size, "");
-        clean = LLVMBuildICmp(e->b, LLVMIntEQ, odd, LLVMConstNull(i64), "");
-    }
-    for (unsigned r = 0; mask && r < emit_reg_count(ptr); r += vec) {
+/// i1: the vectors of an access are aligned, which all are if one is; NULL if that is certain.
+static LLVMValueRef is_aligned(emitter *e, const ir_op *op, unsigned vec) {
+    const ir_value *ptr = op->operands[0];
+    if (!ir_get_flag(op, ATTR_REALIGNED))
+        return NULL;
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
+    LLVMValueRef address = LLVMBuildPtrToInt(e->b, emit_regs(e, ptr)[0], i64, "");
+    LLVMValueRef size = LLVMConstInt(i64, vec * dtype_bytes(ptr->type.pointee) - 1, false);
+    LLVMValueRef odd = LLVMBuildAnd(e->b, address, size, "");
+    return LLVMBuildICmp(e->b, LLVMIntEQ, odd, LLVMConstNull(i64), "");
+}
+
+/// i1: the mask cuts through one of the thread's vectors.
+static LLVMValueRef is_cut(emitter *e, const ir_value *mask, unsigned vec) {
+    LLVMValueRef cut = NULL, any, all;
+    for (unsigned r = 0; r < emit_reg_count(mask); r += vec) {
         vector_mask(e, mask, r, vec, AXIS_INTERVAL_DEPTH, &any, &all);
-        clean = and_maybe(e, clean, LLVMBuildICmp(e->b, LLVMIntEQ, any, all, ""));
+        LLVMValueRef differ = LLVMBuildXor(e->b, any, all, "");
+        cut = cut ? LLVMBuildOr(e->b, cut, differ, "") : differ;
     }
-    return clean;
+    return cut;
 }
 
 // ---------------------------------------------------------------------------- load, store
 
 /// What all accesses of an op share, and how they are cut.
-typedef struct access_plan {
+struct access_plan {
     const ir_op *op;
     cg_access access;
     unsigned vec;    ///< registers of one access
-    bool is_ragged;  ///< the vectors stand under a test, with single accesses beside them
+    bool is_ragged;  ///< the mask may cut through a vector, or the vectors be unaligned
     uint32_t *first; ///< of loads: see first_copies
     uint32_t copies; ///< of stores: register bits that only hold copies
-} access_plan;
+};
 
-/// The mask of an access of `vec` registers from r. Single accesses beside vectors are rare: their
-/// masks are made where they are needed, so that none is kept in a register until then.
-static LLVMValueRef mask_at(emitter *e, const access_plan *p, unsigned r, unsigned vec) {
+/// The mask of element r of a ragged access. That it is needed is rare: it is made here, so that it
+/// is not kept in a register until then.
+static LLVMValueRef element_mask(emitter *e, const access_plan *p, unsigned r) {
     const ir_value *mask = axis_access_mask(p->op);
     if (!mask || !p->is_ragged)
         return mask ? emit_regs(e, mask)[r] : NULL;
-    if (vec == 1)
-        return emit_again(e, mask, r);
-    LLVMValueRef any, all;
-    vector_mask(e, mask, r, vec, AXIS_INTERVAL_DEPTH, &any, &all);
-    return all;
+    return emit_again(e, mask, r);
+}
+
+/// The mask of an access of `vec` registers from r: of whole vectors, those with an active element
+/// if `any`, else those where all are.
+static LLVMValueRef mask_at(emitter *e, const access_plan *p, unsigned r, unsigned vec, bool any) {
+    const ir_value *mask = axis_access_mask(p->op);
+    LLVMValueRef some, all;
+    if (!mask || !p->is_ragged || vec == 1)
+        return element_mask(e, p, r);
+    vector_mask(e, mask, r, vec, AXIS_INTERVAL_DEPTH, &some, &all);
+    return any ? some : all;
 }
 
 static LLVMValueRef pointer_at(emitter *e, const access_plan *p, unsigned r) {
@@ -180,11 +194,16 @@ static LLVMValueRef pointer_at(emitter *e, const access_plan *p, unsigned r) {
     return LLVMBuildGEP2(e->b, type, regs[r - within], &offset, 1, "");
 }
 
-static void load_all(emitter *e, const access_plan *p, unsigned vec, LLVMValueRef *regs) {
+/// What a load gives in element r where the mask is off, as it is in memory; NULL: nothing said.
+static LLVMValueRef other_at(emitter *e, const access_plan *p, unsigned r) {
     const ir_value *other = p->op->operands[2];
+    return other ? to_memory(e, p->op->operands[0]->type.pointee, emit_regs(e, other)[r]) : NULL;
+}
+
+static void load_all(emitter *e, const access_plan *p, unsigned vec, LLVMValueRef *regs) {
     dtype elem = p->op->operands[0]->type.pointee;
     cg_access a = p->access;
-    LLVMValueRef fallback[16];
+    LLVMValueRef other[16];
     a.vec = vec;
     for (unsigned r = 0; r < emit_reg_count(p->op->results[0]); r += vec) {
         if (p->first && p->first[r] != r) {
@@ -193,13 +212,40 @@ static void load_all(emitter *e, const access_plan *p, unsigned vec, LLVMValueRe
             continue;
         }
         a.ptr = pointer_at(e, p, r);
-        a.mask = mask_at(e, p, r, vec);
-        for (unsigned k = 0; other && k < vec; k++)
-            fallback[k] = to_memory(e, elem, emit_regs(e, other)[r + k]);
-        e->tgt->load(e, &a, other ? fallback : NULL, regs + r);
+        a.mask = mask_at(e, p, r, vec, true);
+        for (unsigned k = 0; k < vec; k++)
+            other[k] = other_at(e, p, r + k);
+        e->tgt->load(e, &a, other[0] ? other : NULL, regs + r);
         for (unsigned k = 0; k < vec; k++)
             regs[r + k] = from_memory(e, elem, regs[r + k]);
     }
+}
+
+static void store_element(emitter *e, const access_plan *p, unsigned r, LLVMValueRef mine) {
+    cg_access a = p->access;
+    a.vec = 1;
+    a.ptr = pointer_at(e, p, r);
+    a.mask = and_maybe(e, element_mask(e, p, r), mine);
+    LLVMValueRef value =
+        to_memory(e, p->op->operands[0]->type.pointee, emit_regs(e, p->op->operands[1])[r]);
+    e->tgt->store(e, &a, &value);
+}
+
+/// Stores, element by element, the vectors of the thread that the mask cuts through.
+static void store_cut_vectors(emitter *e, const access_plan *p, LLVMValueRef mine) {
+    const ir_value *mask = axis_access_mask(p->op);
+    LLVMValueRef any, all;
+    emit_branch outer = emit_begin_branch(e, is_cut(e, mask, p->vec));
+    for (unsigned r = 0; r < emit_reg_count(mask); r += p->vec) {
+        if (r & p->copies)
+            continue;
+        vector_mask(e, mask, r, p->vec, AXIS_INTERVAL_DEPTH, &any, &all);
+        emit_branch inner = emit_begin_branch(e, LLVMBuildXor(e->b, any, all, ""));
+        for (unsigned k = 0; k < p->vec; k++)
+            store_element(e, p, r + k, mine);
+        emit_end_branch(e, &inner);
+    }
+    emit_end_branch(e, &outer);
 }
 
 static void store_all(emitter *e, const access_plan *p, unsigned vec) {
@@ -211,37 +257,35 @@ static void store_all(emitter *e, const access_plan *p, unsigned vec) {
         if (r & p->copies)
             continue;
         a.ptr = pointer_at(e, p, r);
-        a.mask = and_maybe(e, mask_at(e, p, r, vec), mine);
+        a.mask = and_maybe(e, mask_at(e, p, r, vec, false), mine);
         for (unsigned k = 0; k < vec; k++)
             values[k] = to_memory(e, ptr->type.pointee, emit_regs(e, value)[r + k]);
         e->tgt->store(e, &a, values);
     }
+    if (p->is_ragged && vec > 1 && axis_access_mask(p->op))
+        store_cut_vectors(e, p, mine);
 }
 
-/// Carries the plan out: in vectors, or, in threads where one of them is ragged, element by element.
+/// Loads or stores in vectors, or, if they turn out not to be aligned, element by element.
 /// `regs` takes what is loaded, n elements.
 static void carry_out(emitter *e, const access_plan *p, LLVMValueRef *regs, unsigned n) {
-    LLVMValueRef *paths[2], clean = is_clean(e, p->op, p->vec);
-    LLVMBasicBlockRef block[2], ends[2], before = LLVMGetInsertBlock(e->b);
-    LLVMBasicBlockRef done = emit_new_block(e, "");
-    for (unsigned i = 0; i < 2; i++) {
-        block[i] = emit_new_block(e, "");
-        LLVMPositionBuilderAtEnd(e->b, block[i]);
-        paths[i] = emit_new_regs(e, n);
+    LLVMValueRef *paths[2] = {regs, NULL};
+    LLVMBasicBlockRef ends[2];
+    emit_branch b = emit_begin_branch(e, p->is_ragged ? is_aligned(e, p->op, p->vec) : NULL);
+    for (unsigned i = 0; i < (b.after ? 2 : 1); i++) {
+        if (i > 0)
+            emit_else_branch(e, &b);
+        if (regs && b.after)
+            paths[i] = emit_new_regs(e, n);
         if (regs)
             load_all(e, p, i == 0 ? p->vec : 1, paths[i]);
         else
             store_all(e, p, i == 0 ? p->vec : 1);
         ends[i] = LLVMGetInsertBlock(e->b);
-        LLVMBuildBr(e->b, done);
     }
-    LLVMPositionBuilderAtEnd(e->b, before);
-    LLVMBuildCondBr(e->b, clean, block[0], block[1]);
-    LLVMPositionBuilderAtEnd(e->b, done);
-    for (unsigned r = 0; regs && r < n; r++) {
-        regs[r] = LLVMBuildPhi(e->b, LLVMTypeOf(paths[0][r]), "");
-        LLVMAddIncoming(regs[r], (LLVMValueRef[]){paths[0][r], paths[1][r]}, ends, 2);
-    }
+    emit_end_branch(e, &b);
+    if (regs && b.after)
+        emit_merge(e, paths, ends, n, regs);
 }
 
 cg_access emit_describe_access(emitter *e, const ir_op *op) {
@@ -263,19 +307,61 @@ void emit_load(emitter *e, const ir_op *op) {
     access_plan p = plan_access(e, op);
     unsigned n = emit_reg_count(op->operands[0]);
     LLVMValueRef *regs = emit_new_regs(e, n);
-    if (p.is_ragged)
-        carry_out(e, &p, regs, n);
-    else
-        load_all(e, &p, p.vec, regs);
+    carry_out(e, &p, regs, n);
     emit_set_regs(e, op->results[0], regs);
+    if (p.is_ragged && axis_access_mask(op)) {
+        access_plan *kept = ARENA_NEW(e->arena, access_plan);
+        *kept = p;
+        VEC_PUSH(e->arena, e->untrimmed, kept);
+    }
 }
 
 void emit_store(emitter *e, const ir_op *op) {
     access_plan p = plan_access(e, op);
-    if (p.is_ragged)
-        carry_out(e, &p, NULL, 0);
-    else
-        store_all(e, &p, p.vec);
+    carry_out(e, &p, NULL, 0);
+}
+
+// ---------------------------------------------------------------------------- trimming
+
+/// The vec elements from register r on, without what the mask does not cover.
+static void trim_vector(emitter *e, const access_plan *p, unsigned r, LLVMValueRef *regs) {
+    dtype elem = p->op->operands[0]->type.pointee;
+    LLVMValueRef any, all, kept[16], *paths[2] = {kept, regs + r};
+    vector_mask(e, axis_access_mask(p->op), r, p->vec, AXIS_INTERVAL_DEPTH, &any, &all);
+    emit_branch b = emit_begin_branch(e, LLVMBuildXor(e->b, any, all, ""));
+    for (unsigned k = 0; k < p->vec; k++) {
+        LLVMValueRef other = other_at(e, p, r + k), own = regs[r + k];
+        other = other ? from_memory(e, elem, other) : LLVMConstNull(LLVMTypeOf(own));
+        kept[k] = LLVMBuildSelect(e->b, element_mask(e, p, r + k), own, other, "");
+    }
+    emit_end_branch(e, &b);
+    if (b.after)
+        emit_merge(e, paths, (LLVMBasicBlockRef[]){b.inside, b.before}, p->vec, regs + r);
+}
+
+static void trim(emitter *e, const access_plan *p) {
+    LLVMValueRef *regs = emit_regs(e, p->op->results[0]);
+    unsigned n = emit_reg_count(p->op->results[0]);
+    LLVMValueRef *trimmed = emit_new_regs(e, n), *paths[2] = {trimmed, regs};
+    emit_branch b = emit_begin_branch(e, is_cut(e, axis_access_mask(p->op), p->vec));
+    for (unsigned r = 0; r < n; r++)
+        trimmed[r] = regs[p->first ? p->first[r] : r];
+    for (unsigned r = 0; r < n; r += p->vec)
+        trim_vector(e, p, r, trimmed);
+    emit_end_branch(e, &b);
+    if (b.after)
+        emit_merge(e, paths, (LLVMBasicBlockRef[]){b.inside, b.before}, n, regs);
+}
+
+void emit_trim_loads(emitter *e, const ir_op *user) {
+    bool needed = !user || user->num_regions > 0;
+    for (uint32_t i = 0; !needed && i < e->untrimmed.len; i++)
+        for (uint32_t k = 0; k < user->num_operands; k++)
+            needed = needed || user->operands[k] == e->untrimmed.data[i]->op->results[0];
+    for (uint32_t i = 0; needed && i < e->untrimmed.len; i++)
+        trim(e, e->untrimmed.data[i]);
+    if (needed)
+        e->untrimmed.len = 0;
 }
 
 // ---------------------------------------------------------------------------- atomics

@@ -107,9 +107,17 @@ void nvptx_assert_true(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text
 LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x);
 LLVMValueRef nvptx_fdiv(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef nvptx_fdiv_shared(emitter *e, LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef nvptx_fdiv_rough(emitter *e, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef nvptx_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef nvptx_fminmax(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x,
                            LLVMValueRef y);
+
+/// ex2.approx of a scalar fp32; `flushes`: results below 2^-126 become 0.
+LLVMValueRef nvptx_ex2(emitter *e, LLVMValueRef x, bool flushes);
+
+// nvptx_many.c
+bool nvptx_many(emitter *e, const ir_op *op, dtype t, LLVMValueRef *const *args, unsigned n,
+                LLVMValueRef *out);
 
 // nvptx_cast.c
 LLVMValueRef nvptx_float_cast(emitter *e, dtype from, dtype to, bool rtz, LLVMValueRef x);

@@ -79,6 +79,14 @@ static LLVMValueRef narrow_to_odd(emitter *e, LLVMValueRef x) {
 
 // ---------------------------------------------------------------------------- floats
 
+/// Integer instructions, for of two bf16 in a register the upper one is there but for a mask.
+static LLVMValueRef widen_bf16(emitter *e, LLVMValueRef x) {
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm);
+    LLVMValueRef bits = LLVMBuildBitCast(e->b, x, LLVMInt16TypeInContext(e->llvm), "");
+    bits = LLVMBuildShl(e->b, LLVMBuildZExt(e->b, bits, i32, ""), LLVMConstInt(i32, 16, false), "");
+    return LLVMBuildBitCast(e->b, bits, LLVMFloatTypeInContext(e->llvm), "");
+}
+
 LLVMValueRef nvptx_float_cast(emitter *e, dtype from, dtype to, bool rtz, LLVMValueRef x) {
     if (from == to)
         return x;
@@ -90,6 +98,8 @@ LLVMValueRef nvptx_float_cast(emitter *e, dtype from, dtype to, bool rtz, LLVMVa
     }
     if (dtype_bits(from) == 16 && dtype_bits(to) == 16) // fp16 and bf16
         return nvptx_float_cast(e, DT_FP32, to, rtz, nvptx_float_cast(e, from, DT_FP32, false, x));
+    if (from == DT_BF16 && to == DT_FP32)
+        return widen_bf16(e, x);
     LLVMTypeRef type = e->tgt->value_type(e, to);
     if (dtype_bits(to) > dtype_bits(from))
         return LLVMBuildFPExt(e->b, x, type, "");

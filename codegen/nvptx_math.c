@@ -23,9 +23,11 @@ static LLVMValueRef instruction(emitter *e, const char *text, const char *regist
     return nvptx_asm(e, result, text, registers, &x, 1, 0);
 }
 
-static LLVMValueRef ex2(emitter *e, LLVMValueRef x) {
+LLVMValueRef nvptx_ex2(emitter *e, LLVMValueRef x, bool flushes) {
     bool overloaded = llvm_major_version() >= 22;
-    const char *name = overloaded ? "llvm.nvvm.ex2.approx.f32" : "llvm.nvvm.ex2.approx.f";
+    const char *name = sv_format(e->arena, "llvm.nvvm.ex2.approx.%sf%s", flushes ? "ftz." : "",
+                                 overloaded ? "32" : "")
+                           .data;
     return nvptx_call(e, name, f32_type(e), &x, 1);
 }
 
@@ -34,9 +36,9 @@ static LLVMValueRef ex2(emitter *e, LLVMValueRef x) {
 static LLVMValueRef math_f32(emitter *e, ir_opcode op, LLVMValueRef x) {
     switch (op) {
     case OP_EXP: // no contraction here: a difference in x has been rounded already
-        return ex2(e, LLVMBuildFMul(e->b, x, f32(e, 1.44269504088896340736), ""));
+        return nvptx_ex2(e, LLVMBuildFMul(e->b, x, f32(e, 1.44269504088896340736), ""), false);
     case OP_EXP2:
-        return ex2(e, x);
+        return nvptx_ex2(e, x, false);
     case OP_LOG:
     case OP_LOG2:
         return emit_log_f32(e, x, op == OP_LOG2);
@@ -90,18 +92,23 @@ LLVMValueRef nvptx_fdiv(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMV
                      2, 0);
 }
 
-// The quotient by a divisor that many elements share, within 0.501 ulp (one ulp of the result where
-// it is subnormal); div.full is off by up to 2. What depends on y alone is computed once, LLVM keeps
-// one copy: 1/y as a sum r + rest, r a little too small, so that both have y's sign and neither
-// infinities nor zeros meet their opposites below. A divisor whose reciprocal would overflow or be
-// subnormal is scaled, and x with it. The maximum turns the NaN that y = 0 and y = inf give into
-// something harmless.
-LLVMValueRef nvptx_fdiv_shared(emitter *e, LLVMValueRef x, LLVMValueRef y) {
+/// What x and y are multiplied by before they are divided, so that 1 / y does not overflow and is not
+/// subnormal.
+static LLVMValueRef division_scale(emitter *e, LLVMValueRef y) {
     LLVMValueRef size = emit_intrinsic(e, "llvm.fabs", true, &y, 1);
     LLVMValueRef tiny = LLVMBuildFCmp(e->b, LLVMRealOLT, size, f32(e, 0x1p-100), "");
     LLVMValueRef huge = LLVMBuildFCmp(e->b, LLVMRealOGT, size, f32(e, 0x1p100), "");
     LLVMValueRef scale = LLVMBuildSelect(e->b, huge, f32(e, 0x1p-64), f32(e, 1), "");
-    scale = LLVMBuildSelect(e->b, tiny, f32(e, 0x1p64), scale, "");
+    return LLVMBuildSelect(e->b, tiny, f32(e, 0x1p64), scale, "");
+}
+
+// The quotient by a divisor that many elements share, within 0.501 ulp (one ulp of the result where
+// it is subnormal); div.full is off by up to 2. What depends on y alone is computed once, LLVM keeps
+// one copy: 1/y as a sum r + rest, r a little too small, so that both have y's sign and neither
+// infinities nor zeros meet their opposites below. The maximum turns the NaN that y = 0 and y = inf
+// give into something harmless.
+LLVMValueRef nvptx_fdiv_shared(emitter *e, LLVMValueRef x, LLVMValueRef y) {
+    LLVMValueRef scale = division_scale(e, y);
     y = LLVMBuildFMul(e->b, y, scale, "");
     LLVMValueRef above = LLVMBuildFMul(e->b, y, f32(e, 1 + 0x1p-22), "");
     LLVMValueRef r = LLVMBuildFDiv(e->b, f32(e, 1), above, "");
@@ -110,6 +117,14 @@ LLVMValueRef nvptx_fdiv_shared(emitter *e, LLVMValueRef x, LLVMValueRef y) {
     LLVMValueRef rest = LLVMBuildFMul(e->b, r, missing, "");
     x = LLVMBuildFMul(e->b, x, scale, "");
     return fma_of(e, x, r, LLVMBuildFMul(e->b, x, rest, ""));
+}
+
+// The same within 1.5 ulp, of which the rounding to 16 bits leaves nothing but a rare tie: as good
+// as div.full.
+LLVMValueRef nvptx_fdiv_rough(emitter *e, LLVMValueRef x, LLVMValueRef y) {
+    LLVMValueRef scale = division_scale(e, y);
+    LLVMValueRef r = LLVMBuildFDiv(e->b, f32(e, 1), LLVMBuildFMul(e->b, y, scale, ""), "");
+    return LLVMBuildFMul(e->b, LLVMBuildFMul(e->b, x, scale, ""), r, "");
 }
 
 // A quotient that is never rounded up takes whole multiples of y away, and what is left is exact:

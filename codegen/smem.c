@@ -286,13 +286,37 @@ static smem_barrier scratch_conflict(const access *a, const access *b) {
     return a->pulls || b->pushes ? SMEM_PROGRAM_BARRIER : SMEM_CTA_BARRIER;
 }
 
+/// A tile of pointers that is base + start, base + start + 1, ...: its two parts.
+static bool is_run(const ir_value *ptr, const ir_value **base, int64_t *start) {
+    const ir_op *def = ptr->def, *splat, *index;
+    if (!def || def->opcode != OP_ADDPTR || ptr->type.rank != 1)
+        return false;
+    splat = def->operands[0]->def;
+    index = def->operands[1]->def;
+    if (!splat || splat->opcode != OP_SPLAT || !index || index->opcode != OP_ARANGE)
+        return false;
+    *base = splat->operands[0];
+    *start = ir_get_int(index, ATTR_START, 0);
+    return true;
+}
+
+/// The tiles of pointers are pieces of one run in memory, the same piece or others: whatever address
+/// they have in common belongs to one thread, if they have one layout.
+static bool are_pieces(const ir_value *p, const ir_value *q) {
+    const ir_value *base[2];
+    int64_t start[2], extent = ir_type_elements(p->type);
+    return p == q || (ir_type_equal(p->type, q->type) && p->layout == q->layout &&
+                      is_run(p, &base[0], &start[0]) && is_run(q, &base[1], &start[1]) &&
+                      base[0] == base[1] && (start[0] - start[1]) % extent == 0);
+}
+
 /// Whether b, after a with no barrier between, may see or undo what another thread's a does.
 static bool global_conflict(const access *a, bool a_is_stale, bool a_is_earlier, const access *b) {
     if (!a->ptr || !b->ptr || (!a->writes && !b->writes))
         return false;
     if (a->orders || b->orders)
         return true;
-    if (a->ptr == b->ptr && !a_is_stale && a->one_thread_each)
+    if (!a_is_stale && a->one_thread_each && are_pieces(a->ptr, b->ptr))
         return false; // whatever a thread touches twice, no other touches
     // Different arguments may still be one buffer. In a call in place each warp reads and writes
     // its own elements, if they have one layout, no element is held by several warps, and elements

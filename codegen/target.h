@@ -107,6 +107,8 @@ typedef struct target {
     /// fp32 x / y, one of many divisions by this y: may spend on y what it saves on every x. NULL
     /// where that does not pay: then fdiv.
     LLVMValueRef (*fdiv_shared)(emitter *e, LLVMValueRef x, LLVMValueRef y);
+    /// fp32 x / y like that, of which only fp16 or bf16 is kept.
+    LLVMValueRef (*fdiv_rough)(emitter *e, LLVMValueRef x, LLVMValueRef y);
     LLVMValueRef (*frem)(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y);
     LLVMValueRef (*fminmax)(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x,
                             LLVMValueRef y);
@@ -115,6 +117,12 @@ typedef struct target {
                                  LLVMValueRef x); ///< saturates; NaN: see docs
     LLVMValueRef (*int_to_float)(emitter *e, dtype from, dtype to,
                                  LLVMValueRef x); ///< rounded once
+    /// An elementwise op on all n registers of its operands, all of dtype t, where that is better
+    /// done together. False, or no function: it is done register by register.
+    bool (*many)(emitter *e, const ir_op *op, dtype t, LLVMValueRef *const *args, unsigned n,
+                 LLVMValueRef *out);
+    /// An i32 that is the same, which LLVM takes for a new one. NULL: of no use.
+    LLVMValueRef (*hide)(emitter *e, LLVMValueRef word);
 
     // Debugging.
     void (*assert_true)(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text,

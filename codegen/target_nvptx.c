@@ -432,6 +432,10 @@ static void async_wait(emitter *e, unsigned pending) {
     nvptx_asm(e, none, text, "", NULL, 0, ASM_EFFECT);
 }
 
+static LLVMValueRef hide(emitter *e, LLVMValueRef word) {
+    return nvptx_asm(e, i32_type(e), "mov.b32 $0, $1;", "=r,r", &word, 1, ASM_EFFECT);
+}
+
 const target target_nvptx = {
     .name = "nvptx",
     .lanes = 1,
@@ -467,6 +471,7 @@ const target target_nvptx = {
     .math = nvptx_math,
     .fdiv = nvptx_fdiv,
     .fdiv_shared = nvptx_fdiv_shared,
+    .fdiv_rough = nvptx_fdiv_rough,
     .frem = nvptx_frem,
     .fminmax = nvptx_fminmax,
     .float_cast = nvptx_float_cast,
@@ -474,5 +479,7 @@ const target target_nvptx = {
     .int_to_float = nvptx_int_to_float,
     .assert_true = nvptx_assert_true,
     .print = nvptx_print,
+    .many = nvptx_many,
+    .hide = hide,
     .check_hint = NULL, // claims are believed here; the cpu device checks them
 };

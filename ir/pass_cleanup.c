@@ -78,7 +78,7 @@ static bool op_equal(const ir_op *a, const ir_op *b) {
 }
 
 static bool takes_part(const ir_op *op) {
-    return op->num_regions == 0 && op->num_results > 0 &&
+    return op->num_regions == 0 && op->num_results > 0 && op->opcode != OP_RECALL &&
            (ir_has_trait(op, PURE) || cleanup_is_plain_load(op));
 }
 

@@ -577,12 +577,39 @@ static ir_value *rule_while(folder *f, ir_op *op) {
     return NULL;
 }
 
+// The largest of widened 16-bit floats is the largest of them, widened: half the data to exchange,
+// and two to an instruction.
+static ir_value *narrow_extreme(folder *f, ir_op *op) {
+    ir_op *widened = op->num_operands == 1 ? def_of(op->operands[0], OP_CAST) : NULL;
+    const ir_block *region = op->regions[0];
+    const ir_op *extreme = region->first;
+    dtype from = widened ? widened->operands[0]->type.elem : DT_I1;
+    if ((from != DT_FP16 && from != DT_BF16) || op->operands[0]->type.elem != DT_FP32 ||
+        (extreme->opcode != OP_MAX && extreme->opcode != OP_MIN) || extreme->next != region->last ||
+        extreme->operands[0]->block != region || extreme->operands[1]->block != region ||
+        extreme->operands[0] == extreme->operands[1] || extreme->operands[0]->def ||
+        extreme->operands[1]->def || region->last->operands[0] != extreme->results[0])
+        return NULL;
+    ir_type type = ir_type_with_elem(op->results[0]->type, from), scalar = ir_scalar_type(from);
+    ir_op *narrow = ir_create(&f->b, OP_REDUCE, widened->operands, 1, &type, 1);
+    copy_attrs(narrow, op);
+    narrow->regions[0] = ir_block_create(f->b.func, narrow);
+    ir_builder b = {f->b.func, narrow->regions[0], NULL, extreme->range};
+    ir_value *args[2];
+    for (unsigned i = 0; i < 2; i++)
+        args[i] = ir_add_block_arg(narrow->regions[0], scalar, region->args[i]->name);
+    ir_value *v = ir_create_value(&b, extreme->opcode, args, 2, scalar);
+    copy_attrs(v->def, extreme);
+    ir_yield(&b, &v, 1);
+    return ir_cast(&f->b, narrow->results[0], DT_FP32);
+}
+
 // Over an axis of extent 1 there is nothing to combine.
 static ir_value *rule_reduce(folder *f, ir_op *op) {
     ir_type t = op->operands[0]->type;
     int64_t axis = ir_get_int(op, ATTR_AXIS, 0);
     if (t.rank < 2 || axis < 0 || axis >= t.rank || t.shape[axis] != 1)
-        return NULL;
+        return narrow_extreme(f, op);
     for (uint32_t i = 0; i < op->num_results; i++) {
         ir_type to = op->results[i]->type;
         ir_replace(op->results[i], ir_reshape(&f->b, op->operands[i], to.shape, to.rank));

@@ -12,6 +12,7 @@ ir_pass_fn pass_unroll;
 ir_pass_fn pass_fold;
 ir_pass_fn pass_cleanup;
 ir_pass_fn pass_realign;
+ir_pass_fn pass_pieces;
 ir_pass_fn pass_layout;
 ir_pass_fn pass_pipeline;
 
