@@ -314,12 +314,26 @@ static const char *arch_name(job *j) {
     return arena_copy_string(j->arena, info.arch, strlen(info.arch));
 }
 
+/// Registers that do not suffice are kept in memory, which can cost more than all else.
+static void warn_of_spills(job *j, const cg_resource_usage *u) {
+    const ir_func *f = j->module->first;
+    while (f && !sv_is(f->name, u->kernel))
+        f = f->next;
+    if (f && u->spill_stores_bytes + u->spill_loads_bytes > 0)
+        diag_warning(j->diag, "spills", f->range,
+                     "'%s' needs more registers than a thread has: %u bytes are kept in memory "
+                     "(more warps, a smaller tile or a higher maxnreg may help)",
+                     u->kernel, u->stack_bytes);
+}
+
 static bool show_resources(job *j, const char *arch, sv *cubin) {
     cg_resource_usage *usage;
     uint32_t n;
     sv message = SV("");
     if (!cg_assemble(j->arena, j->binary.ptx, arch, true, cubin, &usage, &n, &message))
         return complain(j, "cannot assemble for", arch, sv_copy(j->arena, message).data);
+    for (uint32_t i = 0; i < n; i++)
+        warn_of_spills(j, &usage[i]);
     for (uint32_t i = 0; j->o->resource_usage && i < n; i++) {
         uint32_t shared = usage[i].static_shared_bytes;
         for (uint32_t k = 0; k < j->binary.num_kernels; k++)
