@@ -19,6 +19,7 @@ SHAPES = [64, 256, 781, 1000, 1024, 4096, 4160, 8192, 8256, 12345, 16384, 32768]
 LONG = [50257, 65536, 128256, 262144]
 # example: (lengths of rows, tiles of a row that are loaded, narrow loads beside them, tiles stored, barriers)
 TABLE = {
+    "softmax": (SHAPES + LONG + [300000], 1, 0, 1, 2),
     "vector_add": ([1, 1024, 781], 2, 0, 1, 0),
     "rmsnorm": (SHAPES[:-1], 2, 0, 1, 2),
     "layernorm": (SHAPES[:-1], 3, 0, 1, 4),
@@ -68,6 +69,12 @@ def complaints(example, plan, dtype, cols, ptx, usage, sass):
     if re.search(r"\b(?:LDL|STL)\b", sass):
         yield "local memory in SASS"
     count = len(re.findall(r"\b(?:bar|barrier)(?:\.cta)?\.sync", ptx))
+    if "several" in plan["kernel"] and (count or ".shared" in ptx):
+        yield "short rows pass through shared memory"
+    resident = 65536 // (32 * plan["num_warps"] * max(map(int, re.findall(r"Used (\d+) registers", usage)), default=256))
+    if resident < (2 if example == "softmax" and plan["kernel"].endswith("16") else 1):
+        yield f"{resident} programs on a multiprocessor"
+    barriers += "looped" in plan["kernel"]  # before the next piece's exchange
     if count > (barriers if plan["num_warps"] > 1 else 0):
         yield f"{count} barriers"
 

@@ -1,4 +1,4 @@
-// Softmax in both forms of examples/softmax.tile against a double-precision reference: awkward
+// Softmax in all forms of examples/softmax.tile against a double-precision reference: awkward
 // sizes, strides unlike the length, rows offset by 1e4, -inf, +inf and NaN, three dtypes.
 #include "run.h"
 
@@ -55,7 +55,18 @@ static double element(row_kind kind, long c) {
     }
 }
 
-static void test_shape(tile_module *mod, float_type t, long cols, bool persistent, uint32_t warps) {
+/// A form of the kernel, and how many rows or elements it takes at once.
+typedef struct form {
+    const char *name; ///< in the kernel's name, with a '_'
+    bool takes_rows;  ///< the number of rows is an argument
+    uint32_t rows, block;
+} form;
+
+static uint32_t programs(const form *f, long rows) {
+    return !strcmp(f->name, "persistent_") ? 5 : ((uint32_t)rows + f->rows - 1) / f->rows;
+}
+
+static void test_shape(tile_module *mod, float_type t, long cols, form f, uint32_t warps) {
     long rows = 2 * ROW_KINDS, x_stride = cols + 5, y_stride = cols + 3;
     size_t w = float_bytes(t);
     char *x = xmalloc((size_t)(rows * x_stride) * w), *y = xmalloc((size_t)(rows * y_stride) * w);
@@ -66,18 +77,19 @@ static void test_shape(tile_module *mod, float_type t, long cols, bool persisten
     tile_buffer *dx = buffer_from(x, (size_t)(rows * x_stride) * w),
                 *dy = buffer_from(NULL, (size_t)(rows * y_stride) * w);
     char name[64];
-    snprintf(name, sizeof name, "softmax_%s%s", persistent ? "persistent_" : "", float_names[t]);
+    snprintf(name, sizeof name, "softmax_%s%s", f.name, float_names[t]);
     tile_kernel *k;
     must(tile_module_get_kernel(mod, name, &k, &err));
     tile_arg args[8] = {TILE_BUFFER(dy, float_names[t]), TILE_BUFFER(dx, float_names[t]),
                         TILE_I32(y_stride), TILE_I32(x_stride)};
     uint32_t n = 4;
-    if (persistent)
+    if (f.takes_rows)
         args[n++] = TILE_I32(rows);
     args[n++] = TILE_I32(cols);
-    args[n++] = TILE_CONSTEXPR_INT("BLOCK", next_power_of_2((uint32_t)cols));
-    tile_launch_options o = {
-        .size = sizeof o, .grid = {persistent ? 5 : (uint32_t)rows}, .num_warps = warps};
+    args[n++] = TILE_CONSTEXPR_INT("BLOCK", f.block ? f.block : next_power_of_2((uint32_t)cols));
+    if (f.rows > 1)
+        args[n++] = TILE_CONSTEXPR_INT("ROWS", f.rows);
+    tile_launch_options o = {.size = sizeof o, .grid = {programs(&f, rows)}, .num_warps = warps};
     must(tile_launch(k, args, n, &o, &err));
     read_buffer(dy, y, (size_t)(rows * y_stride) * w);
     double *ref = xmalloc((size_t)cols * sizeof *ref);
@@ -129,15 +141,23 @@ int main(void) {
     must(tile_module_load_file(dev, EXAMPLES_DIR "/softmax.tile", &mod, &err));
     static const long sizes[] = {1,   2,   3,    7,    31,   32,   33,   127,  128,  255,
                                  256, 781, 1000, 1023, 1024, 1025, 4096, 4097, 12345};
+    static const form one_row = {"", false, 1, 0}, persistent = {"persistent_", true, 1, 0},
+                      several[] = {{"several_", true, 8, 0}, {"several_", true, 2, 0}},
+                      looped[] = {{"looped_", false, 1, 1024}, {"looped_", false, 1, 4096}};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int t = FP32; t <= BF16; t++) {
-            test_shape(mod, (float_type)t, sizes[s], false, warps_for(sizes[s], s + (size_t)t));
-            test_shape(mod, (float_type)t, sizes[s], true, warps_for(sizes[s], s + (size_t)t + 1));
+            size_t i = s + (size_t)t;
+            test_shape(mod, (float_type)t, sizes[s], one_row, warps_for(sizes[s], i));
+            test_shape(mod, (float_type)t, sizes[s], persistent, warps_for(sizes[s], i + 1));
+            if (sizes[s] <= 1024)
+                test_shape(mod, (float_type)t, sizes[s], several[i % 2], i % 3 ? 8 : 2);
+            else
+                test_shape(mod, (float_type)t, sizes[s], looped[i % 2], 4);
         }
     if (dev_info.is_cuda)
         for (int t = FP32; t <= BF16; t++) {
-            test_shape(mod, (float_type)t, 16384, false, 8);
-            test_shape(mod, (float_type)t, 32768, false, 16);
+            test_shape(mod, (float_type)t, 16384, one_row, 8);
+            test_shape(mod, (float_type)t, 32768, one_row, 16);
         }
     tile_module_destroy(mod);
     return finish();
