@@ -38,6 +38,11 @@ static const char header[] =
     "%" r ": i32 = reduce %" v " {axis = 0} (%" r "a: i32, %" r "b: i32) {\n"                      \
     "%" r "s: i32 = add %" r "a, %" r "b\nyield %" r "s\n}\n"
 
+/// Pointers to 128 elements of %x from `start` on.
+#define PIECE(p, start)                                                                            \
+    "%" p "i: tile<128xi32, #l0> = arange {start = " start "}\n"                                   \
+    "%" p ": tile<128x*i32, #l0> = addptr %xs, %" p "i\n"
+
 typedef struct row {
     const char *what, *body, *barriers;
 } row;
@@ -58,6 +63,14 @@ static const row rows[] = {
     {"the user's barrier", "%v: i32 = load %x\nbarrier\nstore %px, %i\n", ".."},
     {"a barrier serves all before it",
      "%v: i32 = load %x\nstore %px, %i\n%w: tile<128xi32, #l0> = load %px\n", ".B."},
+    {"pieces of one row",
+     PIECE("p", "128") PIECE("q", "256") "store %p, %i\nstore %q, %i\nstore %px, %i\n", "..."},
+    {"pieces that overlap", PIECE("p", "1") "store %px, %i\nstore %p, %i\n", ".B"},
+    {"a piece in a later iteration",
+     "for %s0, %n, %s1 (%k: i32) {\n%ks: *i32 = addptr %x, %k\n"
+     "%kt: tile<128x*i32, #l0> = splat %ks\n%kp: tile<128x*i32, #l0> = addptr %kt, %i\n"
+     "store %kp, %i\nyield\n}\n",
+     "B"},
     {"in a loop, pointer from outside",
      "for %s0, %n, %s1 (%k: i32) {\n%v: tile<128xi32, #l0> = load %px\nstore %px, %v\nyield\n}\n",
      ".."},
