@@ -339,8 +339,7 @@ static void check(const pipeline_case *p, tile_kernel *k, int n, int m, spread a
 static void run(const pipeline_case *p) {
     static const int numbers[] = {0, 1, 2, 3, 9}, stages[] = {1, 2, 3, 5};
     static const spread spreads[] = {{1, 1}, {4, 1}, {2, 2}}; // a cluster last
-    bool has_clusters = !dev_info.is_cuda || strcmp(dev_info.arch, "sm_90") >= 0;
-    size_t num_spreads = has_clusters ? 3 : 2;
+    size_t num_spreads = has_clusters() ? 3 : 2;
     char source[4096];
     snprintf(source, sizeof source,
              "@triton.jit(do_not_specialize=['x', 'y', 'z', 'n', 'm'])\n"
