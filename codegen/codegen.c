@@ -14,6 +14,13 @@
 // behind another one's stores.
 #define PASSES "function(dce,early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg)"
 
+// The code generator's own optimizations take time that grows with the square of the code's size
+// (docs/codegen.md). Kernels above these sizes do without, and get before it the pass that gives
+// neighbouring accesses one address; the assembler optimizes them anyway.
+#define PASSES_BEFORE_FAST "function(separate-const-offset-from-gep,early-cse)"
+
+enum { MANY_INSTRUCTIONS = 2048, MANY_SUMS = 192 };
+
 // ---------------------------------------------------------------------------- architectures
 
 enum { KIB = 1024 };
@@ -236,17 +243,26 @@ static sv put_together(ptx_job *j, const char *text, size_t len) {
 
 // ---------------------------------------------------------------------------- entry
 
+/// Prepares a module for the fast way through LLVM's code generator if it is large.
+static bool prepare_large(ptx_job *j) {
+    llvm_size size = llvm_job_size(&j->llvm);
+    if (size.instructions <= MANY_INSTRUCTIONS && size.sums <= MANY_SUMS)
+        return true;
+    return llvm_job_run_passes(&j->llvm, PASSES_BEFORE_FAST) &&
+           llvm_job_target_nvptx(&j->llvm, j->options->arch->name, j->ptx_version, true);
+}
+
 static bool run(void *ctx) {
     ptx_job *j = ctx;
     arena *a = j->module->arena;
     double start = now_s();
     llvm_job_open(&j->llvm);
     if (!emit_functions(j) || !choose_ptx_version(j) ||
-        !llvm_job_target_nvptx(&j->llvm, j->options->arch->name, j->ptx_version) ||
+        !llvm_job_target_nvptx(&j->llvm, j->options->arch->name, j->ptx_version, false) ||
         !llvm_job_verify(&j->llvm))
         return false;
     double built = now_s();
-    if (!llvm_job_run_passes(&j->llvm, PASSES))
+    if (!llvm_job_run_passes(&j->llvm, PASSES) || !prepare_large(j))
         return false;
     double passed = now_s();
     if (j->options->keep_llvm_ir)
@@ -281,5 +297,5 @@ bool cg_compile_ptx(ir_module *m, const cg_options *options, cg_binary *out) {
     if (!check_options(m->diag, options))
         return false;
     ptx_job j = {.module = m, .options = options, .out = out};
-    return llvm_guard(m->diag, run_and_close, &j);
+    return llvm_guard(m->arena, m->diag, run_and_close, &j);
 }

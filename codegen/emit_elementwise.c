@@ -19,8 +19,10 @@ static LLVMValueRef select_of(emitter *e, LLVMValueRef c, LLVMValueRef x, LLVMVa
 
 /// x / y or x % y. The divisor is made safe first; then the cases it stood for get their results:
 /// minimum / -1 wraps around, and division by zero gives all ones, as the GPU does.
-static LLVMValueRef int_division(emitter *e, bool is_signed, bool rem, LLVMValueRef x,
-                                 LLVMValueRef y) {
+static LLVMValueRef int_division(emitter *e, dtype t, bool rem, LLVMValueRef x, LLVMValueRef y) {
+    if (e->tgt->int_div && emit_is_vector(y) && !LLVMIsConstant(y) && t != DT_I1)
+        return e->tgt->int_div(e, t, rem, x, y);
+    bool is_signed = dtype_is_signed(t);
     LLVMValueRef ones = LLVMConstAllOnes(LLVMTypeOf(y)), one = emit_const_like(e, y, 1);
     LLVMValueRef by_zero = LLVMBuildICmp(e->b, LLVMIntEQ, y, LLVMConstNull(LLVMTypeOf(y)), "");
     LLVMValueRef by_minus_one = LLVMBuildICmp(e->b, LLVMIntEQ, y, ones, "");
@@ -39,11 +41,11 @@ static LLVMValueRef int_division(emitter *e, bool is_signed, bool rem, LLVMValue
 }
 
 static LLVMValueRef emit_int_div(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
-    return int_division(e, dtype_is_signed(t), false, x, y);
+    return int_division(e, t, false, x, y);
 }
 
 static LLVMValueRef emit_int_rem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
-    return int_division(e, dtype_is_signed(t), true, x, y);
+    return int_division(e, t, true, x, y);
 }
 
 static LLVMValueRef emit_int_add(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {

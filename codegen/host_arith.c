@@ -120,6 +120,15 @@ LLVMValueRef host_emit_fdiv(emitter *e, dtype t, bool precise, LLVMValueRef x, L
     return is_small(t) ? in_fp32(e, t, divide, x, y) : divide(e, t, x, y);
 }
 
+// No processor divides vectors of integers: LLVM would take 32 lanes apart and put them together.
+LLVMValueRef host_emit_int_div(emitter *e, dtype t, bool rem, LLVMValueRef x, LLVMValueRef y) {
+    LLVMValueRef out = host_slot_new(e, count_of(x) * dtype_bytes(t));
+    LLVMValueRef args[] = {host_u32(e, (uint32_t)t | (rem ? 1u << 8 : 0)), host_slot_of(e, x),
+                           host_slot_of(e, y), out, host_u32(e, count_of(x))};
+    host_call(e, "host_divide", args, 5);
+    return host_slot_load(e, out, 0, LLVMTypeOf(x));
+}
+
 static LLVMValueRef remainder_of(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
     LLVMValueRef out = host_slot_new(e, count_of(x) * dtype_bytes(t));
     LLVMValueRef args[] = {host_u32(e, t), host_slot_of(e, x), host_slot_of(e, y), out,

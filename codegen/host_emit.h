@@ -51,6 +51,7 @@ void host_slot_store(emitter *e, LLVMValueRef slot, unsigned offset, LLVMValueRe
 LLVMValueRef host_emit_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x);
 LLVMValueRef host_emit_fdiv(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef host_emit_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef host_emit_int_div(emitter *e, dtype t, bool rem, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef host_emit_fminmax(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x,
                                LLVMValueRef y);
 LLVMValueRef host_emit_float_cast(emitter *e, dtype from, dtype to, bool rtz, LLVMValueRef x);

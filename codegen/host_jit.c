@@ -282,7 +282,7 @@ bool cg_compile_host(ir_module *m, const cg_options *options, cg_binary *out,
         out->num_kernels++;
     out->kernels = ARENA_ARRAY(m->arena, cg_kernel, out->num_kernels);
     host_job j = {.module = m, .options = options, .out = out};
-    bool ok = llvm_guard(m->diag, run_and_close, &j);
+    bool ok = llvm_guard(m->arena, m->diag, run_and_close, &j);
     *out_code = ok ? j.code : NULL;
     return ok;
 }

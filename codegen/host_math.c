@@ -1,5 +1,5 @@
-// Arithmetic that generated host code calls for: elementary functions, remainders, and conversions
-// between number formats, each one call per register of 32 lanes (or per scalar, with count 1).
+// Arithmetic that generated host code calls for: elementary functions, remainders, division of
+// integers, and conversions between number formats, each one call per register of 32 lanes (or per scalar, with count 1).
 // Elementary functions are the C library's, within an ulp of the exact value. 16-bit and 8-bit
 // floats are converted by integer code of our own: the C runtime of some compilers lacks the
 // helpers that LLVM would call.
@@ -70,6 +70,43 @@ void host_remainder(uint32_t type, const void *dividends, const void *divisors, 
         else
             ((float *)out)[i] = remainder_f32(xf[i], yf[i]);
     }
+}
+
+// ---------------------------------------------------------------------------- integer division
+
+// Total: see docs/codegen.md. The minimum divided by -1 is negated as an unsigned number.
+#define DIVIDE(T, is_minus_one)                                                                    \
+    do {                                                                                           \
+        const T *x = dividends, *y = divisors;                                                     \
+        T *to = out;                                                                               \
+        for (uint32_t i = 0; i < count; i++) {                                                     \
+            if (y[i] == 0)                                                                         \
+                to[i] = (T)-1;                                                                     \
+            else if (is_minus_one)                                                                 \
+                to[i] = rem ? 0 : (T)(0 - (uint64_t)x[i]);                                         \
+            else                                                                                   \
+                to[i] = (T)(rem ? x[i] % y[i] : x[i] / y[i]);                                      \
+        }                                                                                          \
+    } while (0)
+
+#define DIVIDE_SIGNED(T) DIVIDE(T, y[i] == -1)
+#define DIVIDE_UNSIGNED(T) DIVIDE(T, false)
+
+void host_divide(uint32_t code, const void *dividends, const void *divisors, void *out,
+                 uint32_t count) {
+    bool rem = code >> 8;
+    // clang-format off
+    switch ((dtype)(code & 0xff)) {
+    case DT_I8: DIVIDE_SIGNED(int8_t); break;
+    case DT_I16: DIVIDE_SIGNED(int16_t); break;
+    case DT_I32: DIVIDE_SIGNED(int32_t); break;
+    case DT_I64: DIVIDE_SIGNED(int64_t); break;
+    case DT_U8: DIVIDE_UNSIGNED(uint8_t); break;
+    case DT_U16: DIVIDE_UNSIGNED(uint16_t); break;
+    case DT_U32: DIVIDE_UNSIGNED(uint32_t); break;
+    default: DIVIDE_UNSIGNED(uint64_t); break;
+    }
+    // clang-format on
 }
 
 // ---------------------------------------------------------------------------- shuffles

@@ -138,6 +138,7 @@ struct host_warp {
     X(host_shuffle, "vippp")                                                                       \
     X(host_math, "viippi")                                                                         \
     X(host_remainder, "vipppi")                                                                    \
+    X(host_divide, "vipppi")                                                                       \
     X(host_convert, "viipp")
 
 // --- host_memory.c. `places` are the addresses or offsets (host_site.addressing) of each lane's
@@ -200,6 +201,9 @@ void host_shuffle(uint32_t bytes, const void *values, const uint32_t *source_lan
 void host_math(uint32_t opcode, uint32_t type, const void *values, void *out, uint32_t count);
 void host_remainder(uint32_t type, const void *dividends, const void *divisors, void *out,
                     uint32_t count);
+/// Of integers; `code` is the dtype | 1 << 8 for the remainder.
+void host_divide(uint32_t code, const void *dividends, const void *divisors, void *out,
+                 uint32_t count);
 /// `code` is from | to << 8 | rtz << 16.
 void host_convert(uint32_t code, uint32_t count, const void *values, void *out);
 

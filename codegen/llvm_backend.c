@@ -4,67 +4,12 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
-#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <llvm/Config/llvm-config.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdatomic.h>
 #include <stdio.h>
 
 #define NVPTX_TRIPLE "nvptx64-nvidia-cuda"
-
-// ---------------------------------------------------------------------------- fatal errors
-
-/// Where a thread that is inside LLVM returns to when LLVM gives up.
-typedef struct guard_frame {
-    jmp_buf recovery;
-    char message[512];
-} guard_frame;
-
-static _Thread_local guard_frame *current_frame;
-static atomic_bool llvm_is_broken; ///< LLVM has given up once: its state cannot be trusted
-
-static void on_fatal_error(const char *reason) {
-    guard_frame *frame = current_frame;
-    if (!frame)
-        return; // LLVM in use by someone else in this process: it ends as it would have
-    atomic_store(&llvm_is_broken, true);
-    snprintf(frame->message, sizeof(frame->message), "%s", reason);
-    longjmp(frame->recovery, 1);
-}
-
-static void initialize_once(void) {
-    LLVMInitializeNVPTXTargetInfo();
-    LLVMInitializeNVPTXTarget();
-    LLVMInitializeNVPTXTargetMC();
-    LLVMInitializeNVPTXAsmPrinter();
-    LLVMInitializeNativeTarget();
-    LLVMInitializeNativeAsmPrinter();
-    LLVMInstallFatalErrorHandler(on_fatal_error);
-}
-
-bool llvm_guard(diag *d, bool (*fn)(void *), void *ctx) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, initialize_once);
-    if (atomic_load(&llvm_is_broken)) {
-        diag_error(d, SRC_NONE, "internal error: LLVM has failed earlier in this process");
-        return false;
-    }
-    guard_frame frame = {.message = ""}, *outer = current_frame;
-    if (setjmp(frame.recovery)) {
-        current_frame = outer;
-        diag_error(d, SRC_NONE, "internal error: LLVM gave up: %s", frame.message);
-        return false;
-    }
-    current_frame = &frame;
-    bool ok = fn(ctx);
-    current_frame = outer;
-    return ok;
-}
-
-// ---------------------------------------------------------------------------- jobs
 
 static bool fail(llvm_job *j, const char *text) {
     if (!j->error[0])
@@ -105,7 +50,7 @@ void llvm_job_close(llvm_job *j) {
     *j = (llvm_job){0};
 }
 
-bool llvm_job_target_nvptx(llvm_job *j, const char *arch, unsigned ptx_version) {
+bool llvm_job_target_nvptx(llvm_job *j, const char *arch, unsigned ptx_version, bool fast) {
     LLVMTargetRef target;
     char *error = NULL, features[16];
     if (LLVMGetTargetFromTriple(NVPTX_TRIPLE, &target, &error)) {
@@ -114,9 +59,11 @@ bool llvm_job_target_nvptx(llvm_job *j, const char *arch, unsigned ptx_version) 
         return false;
     }
     snprintf(features, sizeof(features), "+ptx%u", ptx_version);
-    j->machine =
-        LLVMCreateTargetMachine(target, NVPTX_TRIPLE, arch, features, LLVMCodeGenLevelDefault,
-                                LLVMRelocDefault, LLVMCodeModelDefault);
+    if (j->machine)
+        LLVMDisposeTargetMachine(j->machine);
+    j->machine = LLVMCreateTargetMachine(target, NVPTX_TRIPLE, arch, features,
+                                         fast ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
+                                         LLVMRelocDefault, LLVMCodeModelDefault);
     if (!j->machine)
         return fail(j, "LLVM has no NVPTX target machine");
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(j->machine);
@@ -181,6 +128,22 @@ bool llvm_job_run_passes(llvm_job *j, const char *pipeline) {
         LLVMDisposeErrorMessage(text);
     }
     return !j->error[0];
+}
+
+static bool is_sum(LLVMValueRef i) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+    return (opcode == LLVMAdd || opcode == LLVMMul) && !LLVMIsConstant(LLVMGetOperand(i, 1));
+}
+
+llvm_size llvm_job_size(const llvm_job *j) {
+    llvm_size size = {0};
+    for (LLVMValueRef f = LLVMGetFirstFunction(j->module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+                size.instructions++;
+                size.sums += is_sum(i);
+            }
+    return size;
 }
 
 bool llvm_job_emit(llvm_job *j, LLVMCodeGenFileType type, LLVMMemoryBufferRef *out) {

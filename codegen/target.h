@@ -110,6 +110,9 @@ typedef struct target {
     /// fp32 x / y like that, of which only fp16 or bf16 is kept.
     LLVMValueRef (*fdiv_rough)(emitter *e, LLVMValueRef x, LLVMValueRef y);
     LLVMValueRef (*frem)(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y);
+    /// x / y or, if `rem`, x % y of integers, total as docs/codegen.md has it. NULL where LLVM's
+    /// instructions do.
+    LLVMValueRef (*int_div)(emitter *e, dtype t, bool rem, LLVMValueRef x, LLVMValueRef y);
     LLVMValueRef (*fminmax)(emitter *e, dtype t, bool is_max, bool nan_wins, LLVMValueRef x,
                             LLVMValueRef y);
     LLVMValueRef (*float_cast)(emitter *e, dtype from, dtype to, bool rtz, LLVMValueRef x);

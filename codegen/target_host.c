@@ -607,6 +607,7 @@ const target target_host = {
     .math = host_emit_math,
     .fdiv = host_emit_fdiv,
     .frem = host_emit_frem,
+    .int_div = host_emit_int_div,
     .fminmax = host_emit_fminmax,
     .float_cast = host_emit_float_cast,
     .float_to_int = host_emit_float_to_int,

@@ -30,7 +30,7 @@ static size_t round_up(size_t n) { return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1)
 
 static char *chunk_data(chunk *c) { return (char *)c + round_up(sizeof(chunk)); }
 
-static void out_of_memory(arena *a) {
+void arena_out_of_memory(arena *a) {
     if (a->recovery)
         longjmp(*a->recovery, 1);
     abort();
@@ -50,7 +50,11 @@ void arena_destroy(arena *a) {
     free(a);
 }
 
-void arena_on_out_of_memory(arena *a, jmp_buf *recovery) { a->recovery = recovery; }
+jmp_buf *arena_on_out_of_memory(arena *a, jmp_buf *recovery) {
+    jmp_buf *before = a->recovery;
+    a->recovery = recovery;
+    return before;
+}
 
 static void add_chunk(arena *a, size_t least) {
     size_t size = a->top ? a->top->size * 2 : FIRST_CHUNK;
@@ -60,7 +64,7 @@ static void add_chunk(arena *a, size_t least) {
         size = least;
     chunk *c = size > SIZE_MAX / 2 ? NULL : malloc(round_up(sizeof(chunk)) + size);
     if (!c)
-        out_of_memory(a);
+        arena_out_of_memory(a);
     if (a->top)
         a->total += a->top->used;
     *c = (chunk){.prev = a->top, .size = size, .used = 0};
@@ -70,7 +74,7 @@ static void add_chunk(arena *a, size_t least) {
 
 void *arena_alloc(arena *a, size_t size) {
     if (size > SIZE_MAX / 4)
-        out_of_memory(a);
+        arena_out_of_memory(a);
     size_t n = round_up(size ? size : 1);
     if (!a->top || a->top->size - a->top->used < n)
         add_chunk(a, n);
@@ -83,7 +87,7 @@ void *arena_alloc(arena *a, size_t size) {
 
 void *arena_alloc_array(arena *a, size_t count, size_t size) {
     if (size && count > SIZE_MAX / size)
-        out_of_memory(a);
+        arena_out_of_memory(a);
     return arena_alloc(a, count * size);
 }
 

@@ -20,8 +20,11 @@ typedef struct arena_mark {
 arena *arena_create(void);
 /// Frees the arena and all that was allocated in it. NULL is ignored.
 void arena_destroy(arena *a);
-/// Sets where to jump (with value 1) when an allocation fails. Without it, failure aborts.
-void arena_on_out_of_memory(arena *a, jmp_buf *recovery);
+/// Sets where to jump (with value 1) when an allocation fails, and returns what was set before.
+/// Without it (NULL), failure aborts. The frame must be one of the thread that uses the arena.
+jmp_buf *arena_on_out_of_memory(arena *a, jmp_buf *recovery);
+/// Does what a failed allocation does.
+_Noreturn void arena_out_of_memory(arena *a);
 /// Returns `size` zeroed bytes, 16-byte aligned. Never returns NULL.
 void *arena_alloc(arena *a, size_t size);
 /// Like arena_alloc(a, count * size), with the product checked for overflow.
