@@ -4,9 +4,9 @@
 #include "codegen/llvm_backend.h"
 #include "codegen/nvptx.h"
 #include "codegen/ptx_respell.h"
+#include "support/clock.h"
 
 #include <stdio.h>
-#include <time.h>
 
 // Chosen by measurement (docs/codegen.md): the registers and, within a few instructions, the code
 // of O2 at a tenth of its time. What does not change moves out of grid-stride loops. There is no
@@ -82,12 +82,6 @@ typedef struct ptx_job {
     llvm_job llvm;
     unsigned ptx_version; ///< what the instructions and the architecture need, at least
 } ptx_job;
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool check_options(diag *d, const cg_options *o) {
     const cg_arch *arch = o->arch;
@@ -255,16 +249,16 @@ static bool prepare_large(ptx_job *j) {
 static bool run(void *ctx) {
     ptx_job *j = ctx;
     arena *a = j->module->arena;
-    double start = now_s();
+    double start = clock_seconds();
     llvm_job_open(&j->llvm);
     if (!emit_functions(j) || !choose_ptx_version(j) ||
         !llvm_job_target_nvptx(&j->llvm, j->options->arch->name, j->ptx_version, false) ||
         !llvm_job_verify(&j->llvm))
         return false;
-    double built = now_s();
+    double built = clock_seconds();
     if (!llvm_job_run_passes(&j->llvm, PASSES) || !prepare_large(j))
         return false;
-    double passed = now_s();
+    double passed = clock_seconds();
     if (j->options->keep_llvm_ir)
         j->out->llvm_ir = llvm_job_print(&j->llvm, a);
     j->out->times = (cg_times){built - start, passed - built, 0};
@@ -275,7 +269,7 @@ static bool run(void *ctx) {
         return false;
     j->out->ptx = put_together(j, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
     LLVMDisposeMemoryBuffer(text);
-    j->out->times.emit_s = now_s() - passed;
+    j->out->times.emit_s = clock_seconds() - passed;
     return true;
 }
 

@@ -7,12 +7,11 @@
 // The invariant: nothing here knows the target. What differs goes through e->tgt.
 #include "codegen/emit.h"
 
+#include "ir/passes.h"
+
 #include <llvm-c/DebugInfo.h>
 
-enum {
-    MAX_REGS_PER_TILE = 1024, ///< beyond it LLVM and the assembler take minutes and all spills
-    MAX_WORK = 1 << 15,       ///< see work_of
-};
+enum { MAX_WORK = 1 << 15 }; ///< see work_of
 
 typedef void emit_fn(emitter *e, const ir_op *op);
 
@@ -228,7 +227,7 @@ static LLVMValueRef bits_are_clear(emitter *e, LLVMValueRef bits, uint32_t mask)
     return LLVMBuildICmp(e->b, LLVMIntEQ, some, emit_const_like(e, bits, 0), "");
 }
 
-static LLVMValueRef and_maybe(emitter *e, LLVMValueRef a, LLVMValueRef b) {
+LLVMValueRef emit_and_maybe(emitter *e, LLVMValueRef a, LLVMValueRef b) {
     return !a ? b : !b ? a : LLVMBuildAnd(e->b, a, b, "");
 }
 
@@ -244,13 +243,13 @@ LLVMValueRef emit_is_representative(emitter *e, const layout *l) {
     if (copies.warp_mask)
         ok = bits_are_clear(e, e->tgt->warp_id(e), copies.warp_mask);
     if (copies.cta_mask)
-        ok = and_maybe(e, ok, bits_are_clear(e, e->tgt->cta_rank(e), copies.cta_mask));
+        ok = emit_and_maybe(e, ok, bits_are_clear(e, e->tgt->cta_rank(e), copies.cta_mask));
     if (!l)
         return ok ? ok : LLVMConstInt(LLVMInt1TypeInContext(e->llvm), 1, false);
     if (ok)
         ok = e->tgt->splat(e, ok);
     if (copies.lane_mask)
-        ok = and_maybe(e, ok, bits_are_clear(e, e->tgt->lane_id(e), copies.lane_mask));
+        ok = emit_and_maybe(e, ok, bits_are_clear(e, e->tgt->lane_id(e), copies.lane_mask));
     return ok;
 }
 
@@ -599,13 +598,8 @@ static void check_value(size_check *c, const ir_value *v, src_range range) {
     if (!v->layout) {
         diag_error(e->diag, range, "a tile has no layout: pass 'layout' has not run");
         c->ok = false;
-    } else if (layout_reg_count(v->layout) > MAX_REGS_PER_TILE) {
-        diag_error(e->diag, range,
-                   "%s takes %u registers in each of %u threads, more than %d: use a smaller tile "
-                   "or more warps",
-                   ir_type_string(e->arena, v->type), layout_reg_count(v->layout),
-                   32 * e->func->num_warps * e->func->num_ctas, MAX_REGS_PER_TILE);
-        c->ok = false;
+    } else {
+        c->ok = layout_check_registers(e->func, v, range);
     }
 }
 

@@ -94,6 +94,8 @@ LLVMValueRef emit_intrinsic(emitter *e, const char *name, bool overloaded, LLVMV
                             unsigned n);
 /// Lets mul and add contract to fma unless the user turned that off (RULES 9); returns v.
 LLVMValueRef emit_contract(emitter *e, LLVMValueRef v);
+/// a and b; either may be NULL, which is true.
+LLVMValueRef emit_and_maybe(emitter *e, LLVMValueRef a, LLVMValueRef b);
 LLVMTypeRef emit_lane_type(emitter *e, LLVMTypeRef scalar); ///< T or <lanes x T>
 LLVMValueRef emit_const_i32(emitter *e, uint32_t v);        ///< scalar
 LLVMValueRef emit_lane_const_i32(emitter *e, uint32_t v);   ///< lane value

@@ -79,10 +79,6 @@ static cg_access describe(emitter *e, const ir_op *op) {
     };
 }
 
-static LLVMValueRef and_maybe(emitter *e, LLVMValueRef a, LLVMValueRef b) {
-    return !a ? b : !b ? a : LLVMBuildAnd(e->b, a, b, "");
-}
-
 /// Reports, where it matters, that a pointer comes from an offset that overflowed.
 static void check_offsets(emitter *e, const ir_op *op, const ir_value *mask) {
     const ir_value *ptr = op->operands[0];
@@ -225,7 +221,7 @@ static void store_element(emitter *e, const access_plan *p, unsigned r, LLVMValu
     cg_access a = p->access;
     a.vec = 1;
     a.ptr = pointer_at(e, p, r);
-    a.mask = and_maybe(e, element_mask(e, p, r), mine);
+    a.mask = emit_and_maybe(e, element_mask(e, p, r), mine);
     LLVMValueRef value =
         to_memory(e, p->op->operands[0]->type.pointee, emit_regs(e, p->op->operands[1])[r]);
     e->tgt->store(e, &a, &value);
@@ -257,7 +253,7 @@ static void store_all(emitter *e, const access_plan *p, unsigned vec) {
         if (r & p->copies)
             continue;
         a.ptr = pointer_at(e, p, r);
-        a.mask = and_maybe(e, mask_at(e, p, r, vec, false), mine);
+        a.mask = emit_and_maybe(e, mask_at(e, p, r, vec, false), mine);
         for (unsigned k = 0; k < vec; k++)
             values[k] = to_memory(e, ptr->type.pointee, emit_regs(e, value)[r + k]);
         e->tgt->store(e, &a, values);
@@ -391,7 +387,7 @@ static void emit_atomic(emitter *e, const ir_op *op, const ir_value *mask) {
             continue;
         }
         a.ptr = emit_regs(e, ptr)[r];
-        a.mask = and_maybe(e, mask ? emit_regs(e, mask)[r] : NULL, mine);
+        a.mask = emit_and_maybe(e, mask ? emit_regs(e, mask)[r] : NULL, mine);
         regs[r] = atomic_element(e, op, &a, r);
     }
     if (!a.no_result)

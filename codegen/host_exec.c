@@ -9,12 +9,12 @@
 // workers notice between programs and at loop iterations.
 #include "codegen/host_exec.h"
 #include "codegen/host_rt.h"
+#include "support/clock.h"
 
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -56,12 +56,6 @@ struct host_worker {
     cta_state *ctas;
     uint64_t random;
 };
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static bool has_failed(launch *l) { return __atomic_load_n(&l->failed, __ATOMIC_RELAXED) != 0; }
 
@@ -139,7 +133,7 @@ void host_poll(host_warp *w, uint32_t site) {
     launch *l = w->worker->launch;
     if (has_failed(l))
         stop_warp(w, WARP_STOPPED);
-    if (l->deadline > 0 && now_s() > l->deadline)
+    if (l->deadline > 0 && clock_seconds() > l->deadline)
         host_fail(w, HOST_TIMEOUT, site, -1, "this loop was still running after %g seconds",
                   l->run->timeout_s);
 }
@@ -427,7 +421,7 @@ host_status host_exec(const host_run *run, host_error *error) {
         .run = run,
         .kernel = &run->code->kernels[run->kernel],
         .num_programs = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2],
-        .deadline = run->timeout_s > 0 ? now_s() + run->timeout_s : 0,
+        .deadline = run->timeout_s > 0 ? clock_seconds() + run->timeout_s : 0,
         .error = error ? error : &unused,
     };
     l.error->message[0] = '\0';

@@ -9,13 +9,13 @@
 // between calls anyway (host_slot.c).
 #include "codegen/host_emit.h"
 #include "codegen/llvm_backend.h"
+#include "support/clock.h"
 
 #include <llvm-c/Error.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     SMALL_FRAME_BYTES = 64 << 10,    ///< frames up to this are not looked at
@@ -33,12 +33,6 @@ typedef struct host_job {
     llvm_job llvm;
     host_module_state state;
 } host_job;
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static bool fail(host_job *j, const char *text) {
     diag_error(j->module->diag, SRC_NONE, "internal error: %s", text);
@@ -235,14 +229,14 @@ static bool create_code(host_job *j) {
 // ---------------------------------------------------------------------------- entry
 
 static bool run(host_job *j) {
-    double start = now_s();
+    double start = clock_seconds();
     llvm_job_open(&j->llvm);
     if (!llvm_job_target_host(&j->llvm) || !emit_functions(j) || !llvm_job_verify(&j->llvm))
         return false;
-    double built = now_s();
+    double built = clock_seconds();
     if (!llvm_job_run_passes(&j->llvm, PASSES))
         return false;
-    double passed = now_s();
+    double passed = clock_seconds();
     if (j->options->keep_llvm_ir)
         j->out->llvm_ir = llvm_job_print(&j->llvm, j->module->arena);
     j->out->times = (cg_times){built - start, passed - built, 0};
@@ -256,7 +250,7 @@ static bool run(host_job *j) {
         return false;
     }
     bool ok = link_object(j, object);
-    j->out->times.emit_s = now_s() - passed;
+    j->out->times.emit_s = clock_seconds() - passed;
     return ok;
 }
 

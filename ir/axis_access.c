@@ -3,12 +3,9 @@
 // *interval*, true elements side by side, as `offs < n` is: then most vectors are all on or all
 // off, and only the ragged ones at its ends must be taken element by element, at run time. The same
 // test covers vectors that pass_realign has aligned as a rule.
-#include "ir/axis_info.h"
+#include "ir/axis_transfer.h"
 
 enum { MAX_VECTOR = 16 }; ///< bytes of the widest access
-
-static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 const ir_value *axis_access_mask(const ir_op *op) {
     return op->operands[op->opcode == OP_LOAD ? 1 : 2];

@@ -19,8 +19,6 @@ struct axis_analysis {
     bool give_up;     ///< weaken carried values all the way at once
 };
 
-static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 static bool same_info(const axis_info *a, const axis_info *b, ir_type t) {
     unsigned dims = t.rank ? t.rank : 1;
     for (unsigned d = 0; d < dims; d++) {

@@ -11,8 +11,6 @@ static const uint64_t MAX_DIVISOR = UINT64_C(1) << 62;
 
 static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
-static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /// A scalar counts as one dimension of extent 1.
 static unsigned dims_of(ir_type t) { return t.rank ? t.rank : 1; }

@@ -1,11 +1,14 @@
-// What the two halves of axis info share: axis_info.c walks the function, axis_transfer.c knows the
-// ops. Only they include this file.
+// What the parts of axis info share: axis_info.c walks the function, axis_transfer.c knows the ops,
+// axis_access.c what follows for accesses. Only they include this file.
 #ifndef TILE_IR_AXIS_TRANSFER_H
 #define TILE_IR_AXIS_TRANSFER_H
 
 #include "ir/axis_info.h"
 
 enum { AXIS_MAX_OPERANDS = 3 }; ///< that a transfer function looks at; of more, nothing is said
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /// Nothing is known.
 axis_info axis_unknown(void);

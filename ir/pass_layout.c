@@ -13,9 +13,11 @@
 #include "ir/passes.h"
 
 enum {
-    MAX_REGISTERS = 4096, ///< of a thread for one tile; far above what a machine has
-    MAX_ROUNDS = 32,      ///< then whatever is left takes its default at once
-    FEW_ACCESSES = 16,    ///< instructions a thread may spend to save a trip through shared memory
+    MAX_REGISTERS = 1024, ///< of a thread for one tile: four times what a machine has
+    MOST_WARPS = 32,
+    MAX_ROUNDS = 32,   ///< then whatever is left takes its default at once
+    MOST_COPIES = 4,   ///< of an element in a join: each reduction and join might double them
+    FEW_ACCESSES = 16, ///< instructions a thread may spend to save a trip through shared memory
 };
 
 // --- control flow: which values stand for the same variable
@@ -258,7 +260,11 @@ static const layout *inherited(layout_plan *p, const ir_op *op) {
     const layout *l = computed ? computed : viewed;
     if (!l || op->opcode != OP_JOIN)
         return l;
+    const ir_value *v = op->results[0];
     layout joined = layout_join(l);
+    const layout *fresh = anchor_default(p, v->type, p->reduced[v->id]);
+    if (layout_reg_count(&joined) > MOST_COPIES * layout_reg_count(fresh))
+        return fresh;
     return ir_intern_layout(p->func, &joined);
 }
 
@@ -383,14 +389,20 @@ static bool has_layouts(const layout_plan *p) {
     return false;
 }
 
-static bool check_size(const ir_func *f, const ir_value *v, src_range at) {
+bool layout_check_registers(const ir_func *f, const ir_value *v, src_range at) {
     uint32_t registers = v->layout ? layout_reg_count(v->layout) : 0;
     if (registers <= MAX_REGISTERS)
         return true;
-    diag_error(f->module->diag, at,
-               "%s needs %u registers per thread with num_warps = %u, at most %d are allowed: "
-               "use more warps or a smaller tile",
-               ir_type_string(f->module->arena, v->type), registers, f->num_warps, MAX_REGISTERS);
+    uint32_t warps = f->num_warps * (registers / MAX_REGISTERS);
+    bool by_warps = warps <= MOST_WARPS && !layout_get_replication(v->layout).reg_mask;
+    arena *a = f->module->arena;
+    const char *advice = by_warps ? sv_format(a, "num_warps = %u or more, ", warps).data : "";
+    diag_error(
+        f->module->diag, at,
+        "%s takes %u registers in each of %u threads, more than %d: use %sa smaller tile, or "
+        "a loop over parts of it",
+        ir_type_string(a, v->type), registers, f->num_ctas * f->num_warps << LAYOUT_LANE_BITS,
+        MAX_REGISTERS, advice);
     return false;
 }
 
@@ -398,7 +410,7 @@ static bool check_size(const ir_func *f, const ir_value *v, src_range at) {
 static void check_sizes(const layout_plan *p) {
     for (uint32_t o = 0; o < p->num_ops; o++)
         for (uint32_t i = 0; p->ops[o]->block && i < p->ops[o]->num_results; i++)
-            if (!check_size(p->func, p->ops[o]->results[i], p->ops[o]->range))
+            if (!layout_check_registers(p->func, p->ops[o]->results[i], p->ops[o]->range))
                 return;
 }
 

@@ -4,7 +4,7 @@
 // well, and its errors say which pass broke the IR.
 #include "ir/passes.h"
 
-#include <time.h>
+#include "support/clock.h"
 
 const ir_pass ir_passes[] = {
 #define PASS(name, run, doc) {name, run, doc},
@@ -18,12 +18,6 @@ static const bool always_verify = true;
 #else
 static const bool always_verify = false;
 #endif
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static const ir_pass *find_pass(sv name) {
     for (const ir_pass *p = ir_passes; p->name; p++)
@@ -50,11 +44,11 @@ static bool verify(ir_module *m, const char *where) {
 
 static bool run_pass(ir_module *m, const ir_pass *pass, const ir_pass_options *o) {
     uint32_t errors = diag_error_count(m->diag);
-    double begin = now();
+    double begin = clock_seconds();
     for (ir_func *f = m->first; f; f = f->next)
         pass->run(f);
     if (o->on_pass)
-        o->on_pass(o->on_pass_ctx, pass->name, now() - begin);
+        o->on_pass(o->on_pass_ctx, pass->name, clock_seconds() - begin);
     print_after(m, pass, o);
     if (diag_error_count(m->diag) > errors)
         return false;

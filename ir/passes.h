@@ -16,6 +16,9 @@ ir_pass_fn pass_pieces;
 ir_pass_fn pass_layout;
 ir_pass_fn pass_pipeline;
 
+/// Reports a tile that takes too many registers in each thread; false if it does.
+bool layout_check_registers(const ir_func *f, const ir_value *v, src_range at);
+
 typedef struct ir_pass {
     const char *name;
     ir_pass_fn *run;

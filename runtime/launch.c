@@ -3,9 +3,10 @@
 // specializations, and compiled if none serves it; each is compiled once, whoever asks.
 #include "runtime/rt.h"
 
+#include "support/clock.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -82,23 +83,17 @@ static rt_spec *find_spec(tile_kernel *k, const uint8_t *key, uint32_t len) {
     }
 }
 
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 static tile_status compile_and_load(tile_kernel *k, const rt_bound *bound,
                                     const tile_launch_options *options, rt_spec *s,
                                     tile_error *error) {
     tile_device *d = k->module->device;
-    double start = now_ms();
+    double start = 1e3 * clock_seconds();
     tile_status status = rt_compile(k, bound, options, &s->binary, error);
     if (!status)
         status = d->ops->load(d, &s->binary, &s->loaded, error);
     if (status)
         rt_binary_free(&s->binary);
-    s->compile_ms = now_ms() - start;
+    s->compile_ms = 1e3 * clock_seconds() - start;
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include "codegen/codegen.h"
 #include "ir/passes.h"
 #include "runtime/tile.h"
+#include "support/clock.h"
 #include "tilec/describe.h"
 #include "tilec/options.h"
 
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct timing {
@@ -37,15 +37,9 @@ typedef struct job {
     double clock_ms;
 } job;
 
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 /// Books the time since the last call under `name`.
 static void lap(job *j, const char *name) {
-    double now = now_ms();
+    double now = 1e3 * clock_seconds();
     VEC_PUSH(j->arena, j->times, ((timing){name, now - j->clock_ms}));
     j->clock_ms = now;
 }
@@ -293,7 +287,7 @@ static bool run_passes(job *j) {
 #endif
     bool ok = ir_run_passes(j->module, &p) && !diag_error_count(j->diag);
     put_text(strbuf_view(&printed), stderr);
-    j->clock_ms = now_ms();
+    j->clock_ms = 1e3 * clock_seconds();
     return ok;
 }
 
@@ -375,7 +369,7 @@ static bool generate(job *j) {
     VEC_PUSH(j->arena, j->times, ((timing){"llvm ir", j->binary.times.build_s * 1e3}));
     VEC_PUSH(j->arena, j->times, ((timing){"llvm passes", j->binary.times.passes_s * 1e3}));
     VEC_PUSH(j->arena, j->times, ((timing){"llvm codegen", j->binary.times.emit_s * 1e3}));
-    j->clock_ms = now_ms();
+    j->clock_ms = 1e3 * clock_seconds();
     sv cubin = SV("");
     if (o->resource_usage || o->emit == EMIT_CUBIN) {
         if (!show_resources(j, name, &cubin))
@@ -526,7 +520,11 @@ static void set_warnings(diag *d, const options *o) {
 }
 
 static bool compile_in(arena *a, const options *o, const char *path) {
-    job j = {.arena = a, .o = o, .path = path, .diag = diag_create(a), .clock_ms = now_ms()};
+    job j = {.arena = a,
+             .o = o,
+             .path = path,
+             .diag = diag_create(a),
+             .clock_ms = 1e3 * clock_seconds()};
     j.fe = (fe_options){
         .num_warps = o->num_warps,
         .num_ctas = o->num_ctas,

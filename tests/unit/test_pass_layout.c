@@ -310,7 +310,7 @@ static void test_too_large_a_tile(void **state) {
     assert_non_null(m);
     pass_layout(m->first);
     assert_int_equal(diag_error_count(d), 1);
-    assert_non_null(strstr(rendered(*state, d), "8192 registers per thread with num_warps = 1"));
+    assert_non_null(strstr(rendered(*state, d), "takes 8192 registers in each of 32 threads, more than 1024: use num_warps = 8 or more, a smaller tile, or a loop"));
 }
 
 // --- random functions
