@@ -475,6 +475,8 @@ static void emit_each_register(emitter *e, const ir_op *op) {
         bool same = i > 0 && memcmp(args, last, sizeof(args)) == 0;
         regs[i] = same ? regs[i - 1] : emit_elementwise(e, op, args);
         memcpy(last, args, sizeof(args));
+        if (e->tgt->limit_block && !same)
+            e->tgt->limit_block(e, 1);
     }
 }
 

@@ -4,9 +4,20 @@
 // may hold anything. What comes from memory, a loop or a conversion is taken as it is.
 #include "codegen/emit.h"
 
-enum { MAX_DEPTH = 32 };
+enum {
+    MAX_VALUES = 64, ///< that are looked at for one pointer
+    CHECK_SIZE = 8,  ///< of a register, for limit_block
+};
 
-static LLVMValueRef *overflow_of(emitter *e, const ir_value *v, unsigned depth);
+/// What has been found for one pointer: a value may be reached on very many ways.
+typedef struct overflow_walk {
+    emitter *e;
+    const ir_value *values[MAX_VALUES];
+    LLVMValueRef *overflows[MAX_VALUES];
+    unsigned n;
+} overflow_walk;
+
+static LLVMValueRef *overflow_of(overflow_walk *w, const ir_value *v);
 
 static LLVMValueRef or_maybe(emitter *e, LLVMValueRef a, LLVMValueRef b) {
     return !a ? b : !b ? a : LLVMBuildOr(e->b, a, b, "");
@@ -30,13 +41,14 @@ static bool may_overflow(const ir_op *op) {
 }
 
 /// Of an elementwise op: its own overflow, or its operands'.
-static LLVMValueRef *of_elementwise(emitter *e, const ir_op *op, unsigned depth) {
+static LLVMValueRef *of_elementwise(overflow_walk *w, const ir_op *op) {
+    emitter *e = w->e;
     const ir_value *v = op->results[0];
     unsigned n = emit_reg_count(v);
     LLVMValueRef *out = emit_new_regs(e, n), *operands[3] = {0};
     bool any = may_overflow(op);
     for (uint32_t k = 0; k < op->num_operands && k < 3; k++) {
-        operands[k] = overflow_of(e, op->operands[k], depth + 1);
+        operands[k] = overflow_of(w, op->operands[k]);
         any |= operands[k] != NULL;
     }
     if (!any)
@@ -47,12 +59,15 @@ static LLVMValueRef *of_elementwise(emitter *e, const ir_op *op, unsigned depth)
                              emit_regs(e, op->operands[1])[i], emit_regs(e, v)[i]);
         for (uint32_t k = 0; k < op->num_operands && k < 3; k++)
             out[i] = or_maybe(e, out[i], operands[k] ? operands[k][i] : NULL);
+        if (e->tgt->limit_block)
+            e->tgt->limit_block(e, CHECK_SIZE);
     }
     return out;
 }
 
-static LLVMValueRef *of_shape(emitter *e, const ir_op *op, unsigned depth) {
-    LLVMValueRef *from = overflow_of(e, op->operands[0], depth + 1);
+static LLVMValueRef *of_shape(overflow_walk *w, const ir_op *op) {
+    emitter *e = w->e;
+    LLVMValueRef *from = overflow_of(w, op->operands[0]);
     if (!from)
         return NULL;
     unsigned n = emit_reg_count(op->results[0]);
@@ -69,10 +84,7 @@ static LLVMValueRef *of_shape(emitter *e, const ir_op *op, unsigned depth) {
     return source ? out : NULL;
 }
 
-static LLVMValueRef *overflow_of(emitter *e, const ir_value *v, unsigned depth) {
-    const ir_op *op = v->def;
-    if (!op || depth > MAX_DEPTH)
-        return NULL;
+static LLVMValueRef *of_op(overflow_walk *w, const ir_op *op) {
     switch (op->opcode) {
     case OP_ADDPTR:
     case OP_ADD:
@@ -80,17 +92,30 @@ static LLVMValueRef *overflow_of(emitter *e, const ir_value *v, unsigned depth) 
     case OP_MUL:
     case OP_CAST:
     case OP_HINT:
-        return of_elementwise(e, op, depth);
+        return of_elementwise(w, op);
     case OP_SPLAT:
     case OP_RESHAPE:
     case OP_PERMUTE:
     case OP_BROADCAST:
-        return of_shape(e, op, depth);
+        return of_shape(w, op);
     default:
         return NULL;
     }
 }
 
+/// NULL where nothing can overflow.
+static LLVMValueRef *overflow_of(overflow_walk *w, const ir_value *v) {
+    for (unsigned i = 0; i < w->n; i++)
+        if (w->values[i] == v)
+            return w->overflows[i];
+    if (!v->def || w->n == MAX_VALUES)
+        return NULL;
+    unsigned at = w->n++;
+    w->values[at] = v;
+    return w->overflows[at] = of_op(w, v->def);
+}
+
 LLVMValueRef *emit_offset_overflow(emitter *e, const ir_value *ptr) {
-    return e->tgt->check_hint ? overflow_of(e, ptr, 0) : NULL;
+    overflow_walk w = {.e = e};
+    return e->tgt->check_hint ? overflow_of(&w, ptr) : NULL;
 }

@@ -12,7 +12,7 @@ typedef struct host_module_state {
     // Of the function being emitted:
     LLVMValueRef warp; ///< its argument, a host_warp *
     LLVMValueRef program_id[3], num_programs[3], warp_id, cta_rank, lane_id;
-    uint32_t calls;              ///< of the runtime, in the basic block so far
+    uint32_t block_size;         ///< see limit_block
     LLVMValueRef last_alloca;    ///< where the next slot goes after; NULL: at the entry's start
     struct host_slot_row *slots; ///< hash table of host_slot.c
     uint32_t num_slots, slot_capacity;

@@ -134,6 +134,9 @@ typedef struct target {
     /// Checks a claim of the author (hint, assume, parameter hint): no-op on nvptx.
     /// NULL where claims are believed: then no code for the check is made either.
     void (*check_hint)(emitter *e, LLVMValueRef ok, const char *what, src_range range);
+    /// Called where `ops` elementwise ops of a register have been emitted; may go on in a new basic
+    /// block. NULL where nothing is to be done.
+    void (*limit_block)(emitter *e, unsigned ops);
     /// Called at the end of a loop's body; NULL where nothing is to be done.
     void (*back_edge)(emitter *e, src_range loop);
 } target;

@@ -68,21 +68,24 @@ static LLVMValueRef declare_runtime(emitter *e, const char *name) {
     return fn;
 }
 
+enum { CALL_SIZE = 4 }; ///< in elementwise ops of a register
+
 /// Goes on in a new basic block from time to time: LLVM takes a block at a time, and longer than in
 /// proportion to its length.
-static void limit_block(emitter *e) {
-    enum { MAX_CALLS = 16 };
+static void limit_block(emitter *e, unsigned ops) {
+    enum { MAX_SIZE = 64 };
     host_module_state *s = host_state(e);
-    if (++s->calls < MAX_CALLS)
+    s->block_size += ops;
+    if (s->block_size < MAX_SIZE)
         return;
-    s->calls = 0;
+    s->block_size = 0;
     LLVMBasicBlockRef next = emit_new_block(e, "next");
     LLVMBuildBr(e->b, next);
     LLVMPositionBuilderAtEnd(e->b, next);
 }
 
 LLVMValueRef host_call(emitter *e, const char *name, LLVMValueRef *args, unsigned n) {
-    limit_block(e);
+    limit_block(e, CALL_SIZE);
     LLVMValueRef fn = LLVMGetNamedFunction(e->module, name);
     if (!fn)
         fn = declare_runtime(e, name);
@@ -616,4 +619,5 @@ const target target_host = {
     .print = print,
     .check_hint = check_hint,
     .back_edge = back_edge,
+    .limit_block = limit_block,
 };

@@ -152,6 +152,13 @@ static void test_overflow(void) {
                                "    o = n.to(i64) * n\n"
                                "    store(x + (o - o), 1.0)\n";
     must(run(wide, 65536, 1, 1));
+    static const char doubled[] = "def k(x: *fp32, y: *fp32, n: i32):\n" // reached on 2^31 ways
+                                  "    o = arange(0, 32) + n\n"
+                                  "    for i in static_range(31):\n"
+                                  "        o = o + o\n"
+                                  "    store(x + o, 1.0, mask=o == 0)\n";
+    EXPECT_ERROR("an offset, doubled", run(doubled, 2, 1, 1), TILE_ERROR_ASSERTION,
+                 "test.tile:5:", "int32 offset overflows");
     expect_healthy("offsets that overflow");
 }
 
