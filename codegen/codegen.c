@@ -19,7 +19,7 @@
 // neighbouring accesses one address; the assembler optimizes them anyway.
 #define PASSES_BEFORE_FAST "function(separate-const-offset-from-gep,early-cse)"
 
-enum { MANY_INSTRUCTIONS = 2048, MANY_SUMS = 192 };
+enum { MANY_INSTRUCTIONS = 6144, MANY_SUMS = 192 };
 
 // ---------------------------------------------------------------------------- architectures
 
