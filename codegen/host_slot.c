@@ -151,23 +151,6 @@ static void reload_operand(emitter *e, LLVMValueRef user, unsigned i, uint32_t c
     LLVMSetOperand(user, i, row->fresh);
 }
 
-/// Makes an instruction that takes a lane of a slot's value read that lane alone: LLVM 19 to 22 do
-/// not end when they turn several such reads of one load into loads of elements.
-static void load_lane(emitter *e, LLVMValueRef user) {
-    LLVMValueRef v = LLVMGetOperand(user, 0), lane = LLVMGetOperand(user, 1);
-    host_slot_row *row = find_row(host_state(e), v);
-    if (!row->value || LLVMIsConstant(v) || !LLVMIsAConstantInt(lane))
-        return;
-    LLVMTypeRef type = LLVMTypeOf(user);
-    unsigned bytes = host_type_bytes(type);
-    LLVMPositionBuilderBefore(e->b, user);
-    LLVMValueRef address =
-        host_byte_offset(e, row->address, bytes * (unsigned)LLVMConstIntGetZExtValue(lane));
-    LLVMValueRef load = LLVMBuildLoad2(e->b, type, address, "");
-    LLVMSetAlignment(load, bytes);
-    LLVMReplaceAllUsesWith(user, load);
-}
-
 void host_slots_end(emitter *e) {
     host_module_state *s = host_state(e);
     uint32_t calls = 0;
@@ -176,8 +159,6 @@ void host_slots_end(emitter *e) {
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(e->fn); b; b = LLVMGetNextBasicBlock(b)) {
         calls++; // what the block before held in registers is not looked into
         for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
-            if (LLVMIsAExtractElementInst(i))
-                load_lane(e, i);
             for (unsigned k = 0; !LLVMIsAPHINode(i) && k < (unsigned)LLVMGetNumOperands(i); k++)
                 reload_operand(e, i, k, calls);
             host_slot_row *row = find_row(s, i);

@@ -153,8 +153,19 @@ static LLVMValueRef splat(emitter *e, LLVMValueRef scalar) {
     return LLVMBuildShuffleVector(e->b, one, LLVMGetPoison(vector), zeros, "");
 }
 
+// Through memory, by a load that stays: LLVM 19 to 22 push the taking of a lane up to the loads that a
+// vector is made of, and do not end when they make loads of elements out of several.
 static LLVMValueRef uniform(emitter *e, LLVMValueRef lanes) {
-    return LLVMBuildExtractElement(e->b, lanes, host_u32(e, 0), "");
+    LLVMTypeRef type = LLVMGetElementType(LLVMTypeOf(lanes));
+    if (LLVMIsConstant(lanes))
+        return LLVMBuildExtractElement(e->b, lanes, host_u32(e, 0), "");
+    LLVMTypeRef i8 = LLVMInt8TypeInContext(e->llvm);
+    bool is_bool = type == LLVMInt1TypeInContext(e->llvm);
+    if (is_bool)
+        lanes = LLVMBuildZExt(e->b, lanes, LLVMVectorType(i8, HOST_LANES), "");
+    LLVMValueRef lane = LLVMBuildLoad2(e->b, is_bool ? i8 : type, host_slot_of(e, lanes), "");
+    LLVMSetVolatile(lane, true);
+    return is_bool ? LLVMBuildTrunc(e->b, lane, type, "") : lane;
 }
 
 // Not a constant: folded into the indices of every register it would make as many vectors in the
