@@ -399,6 +399,8 @@ static tile_status compile(session *s, void *ctx, tile_error *error) {
     if (!f)
         return compile_failed(s, error);
     read_hints(k, f, r->out->relied_log2);
+    for (uint32_t i = 0; i < f->num_params; i++)
+        r->out->param_bytes[i] = (uint8_t)dtype_bytes(f->body->args[i]->type.elem);
     return generate(s, k->module->device, m, r->out, error);
 }
 

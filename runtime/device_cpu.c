@@ -239,8 +239,10 @@ static tile_status cpu_launch(tile_device *d, const rt_loaded *l, const rt_binar
     (void)stream;
     cpu_state *s = d->state;
     host_arg args[RT_MAX_PARAMS];
-    for (uint32_t i = 0; i < b->num_params; i++)
-        memcpy(&args[i].bits, params[i], sizeof args[i].bits);
+    for (uint32_t i = 0; i < b->num_params; i++) {
+        args[i].bits = 0;
+        memcpy(&args[i].bits, params[i], b->param_bytes[i]);
+    }
     // Readers hold the lock while they run, so that no buffer goes away under a kernel.
     pthread_rwlock_rdlock(&s->lock);
     host_run run = {

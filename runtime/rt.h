@@ -29,6 +29,7 @@ typedef struct rt_binary {
     uint32_t num_warps, num_ctas;
     uint32_t shared_bytes;
     uint32_t num_params; ///< of the binary
+    uint8_t param_bytes[RT_MAX_PARAMS];
     /// Per kernel parameter, as powers of two: the divisibility this code relies on, and the most
     /// that could change the code at all (RULES 12).
     uint8_t relied_log2[RT_MAX_PARAMS], useful_log2[RT_MAX_PARAMS];
@@ -167,6 +168,7 @@ enum { RT_MAX_KEY = 2048 };
 typedef struct rt_bound {
     uint32_t key_len;
     uint32_t num_params; ///< of the binary
+    uint8_t param_bytes[RT_MAX_PARAMS];
     void *params[RT_MAX_PARAMS];
     uint64_t storage[RT_MAX_PARAMS];
     const tile_arg *args[RT_MAX_PARAMS]; ///< per kernel parameter; NULL: default
