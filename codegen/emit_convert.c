@@ -110,9 +110,9 @@ static LLVMValueRef *run_shuffle_plan(emitter *e, const layout *from, const layo
     if (p->moves_lanes)
         source = exchange_thread_bits(e, p->lane_lane, p->lane_warp, warp_bits, cta_bits);
     for (unsigned r = 0; r < n_to; r++) {
-        received[r] = sent[shuffle_plan_sum(p->reg_reg, r)];
+        received[r] = sent[layout_sum(p->reg_reg, r)];
         if (p->moves_lanes) {
-            uint32_t part = shuffle_plan_sum(p->reg_lane, r);
+            uint32_t part = layout_sum(p->reg_lane, r);
             LLVMValueRef lane = exchange_offset(e, source, UINT32_MAX, part, 0);
             LLVMValueRef packed = exchange_pack(e, received[r], elem);
             received[r] = exchange_unpack(e, e->tgt->shuffle_idx(e, packed, lane), elem);
@@ -212,7 +212,7 @@ static void write_share(emitter *e, const trip *t, const swizzle *s, LLVMValueRe
         if (at == UINT32_MAX)
             continue;
         for (unsigned k = 0; k < 1u << s->vec_log2; k++)
-            group[k] = exchange_pack(e, regs[r ^ shuffle_plan_sum(w.vec_reg, k)], elem);
+            group[k] = exchange_pack(e, regs[r ^ layout_sum(w.vec_reg, k)], elem);
         LLVMValueRef offset = exchange_offset(e, w.base, w.run_time_bits, at, scratch);
         e->tgt->smem_store(e, NULL, offset, group, 1u << s->vec_log2, one_copy);
     }
@@ -241,7 +241,7 @@ static LLVMValueRef *through_shared(emitter *e, const layout *from, const layout
             cta = exchange_offset(e, rd.cta, UINT32_MAX, owner, 0);
         e->tgt->smem_load(e, cta, offset, exchange_type(e, elem), 1u << s.vec_log2, group);
         for (unsigned k = 0; k < 1u << s.vec_log2; k++)
-            out[r ^ shuffle_plan_sum(rd.vec_reg, k)] = exchange_unpack(e, group[k], elem);
+            out[r ^ layout_sum(rd.vec_reg, k)] = exchange_unpack(e, group[k], elem);
     }
     return out;
 }

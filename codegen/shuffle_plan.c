@@ -7,13 +7,6 @@
 // registers by it before they are sent.
 #include "codegen/shuffle_plan.h"
 
-uint32_t shuffle_plan_sum(const uint32_t *bases, uint32_t n) {
-    uint32_t sum = 0;
-    for (; n; n &= n - 1)
-        sum ^= bases[__builtin_ctz(n)];
-    return sum;
-}
-
 /// A place of the source within a warp.
 typedef struct place {
     uint32_t reg, lane;
@@ -42,7 +35,7 @@ typedef struct lane_map {
 
 /// The register that a source lane must send, as far as the lane bits so far decide.
 static uint32_t wanted_reg(const lane_map *m, uint64_t combo) {
-    return shuffle_plan_sum(m->reg, (uint32_t)combo);
+    return layout_sum(m->reg, (uint32_t)combo);
 }
 
 /// Lets lane bit `bit` of the result read from p, if the source lane then still decides.
@@ -139,11 +132,11 @@ static bool plan_in_warps(const layout *from, const layout *to, shuffle_plan *ou
     }
     for (unsigned i = 0; i < to->reg_bits; i++) {
         out->reg_lane[i] = regs[i].lane;
-        out->reg_reg[i] = regs[i].reg ^ shuffle_plan_sum(out->before_lane, regs[i].lane);
+        out->reg_reg[i] = regs[i].reg ^ layout_sum(out->before_lane, regs[i].lane);
     }
     for (unsigned i = 0; i < warp_bits(to); i++) {
         out->lane_warp[i] = warps[i].lane;
-        out->before_warp[i] = warps[i].reg ^ shuffle_plan_sum(out->before_lane, warps[i].lane);
+        out->before_warp[i] = warps[i].reg ^ layout_sum(out->before_lane, warps[i].lane);
     }
     return true;
 }

@@ -27,7 +27,4 @@ typedef struct shuffle_plan {
 /// (layout_drop_register_copies).
 bool shuffle_plan_make(const layout *from, const layout *to, shuffle_plan *out);
 
-/// The sum of bases[i] over the set bits i of n.
-uint32_t shuffle_plan_sum(const uint32_t *bases, uint32_t n);
-
 #endif

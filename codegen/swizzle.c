@@ -131,8 +131,5 @@ swizzle swizzle_choose(const layout *from, const layout *to, unsigned elem_bytes
 }
 
 uint32_t swizzle_offset(const swizzle *s, uint32_t index) {
-    uint32_t address = 0;
-    for (; index; index &= index - 1)
-        address ^= s->address[__builtin_ctz(index)];
-    return address << s->elem_log2;
+    return layout_sum(s->address, index) << s->elem_log2;
 }

@@ -99,10 +99,7 @@ static layout_place bits_to_place(const layout *l, uint64_t bits) {
 }
 
 uint32_t layout_apply(const layout *l, layout_place p) {
-    uint32_t index = 0;
-    for (uint64_t bits = place_to_bits(l, p); bits; bits &= bits - 1)
-        index ^= l->basis[__builtin_ctzll(bits)];
-    return index;
+    return layout_sum(l->basis, place_to_bits(l, p));
 }
 
 bool layout_equal(const layout *a, const layout *b) {
@@ -253,17 +250,11 @@ layout_share layout_share_ctas(const layout *l) {
 }
 
 uint32_t layout_share_local(const layout_share *s, uint32_t index) {
-    uint32_t local = 0;
-    for (; index; index &= index - 1)
-        local ^= s->local[__builtin_ctz(index)];
-    return local;
+    return layout_sum(s->local, index);
 }
 
 uint32_t layout_share_owner(const layout_share *s, uint32_t index) {
-    uint32_t owner = 0;
-    for (; index; index &= index - 1)
-        owner ^= s->owner[__builtin_ctz(index)];
-    return owner;
+    return layout_sum(s->owner, index);
 }
 
 layout layout_broadcast_source(const layout *l, const uint32_t *src_shape,

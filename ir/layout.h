@@ -67,6 +67,14 @@ bool layout_span_add(layout_span *s, uint32_t vector, uint64_t tag);
 /// Expresses v: the set of tags whose vectors XOR to it. False if v is outside the span.
 bool layout_span_solve(const layout_span *s, uint32_t v, uint64_t *combo);
 
+/// A linear map given by its bases, at `bits`: the XOR of those whose bit is set.
+static inline uint32_t layout_sum(const uint32_t *bases, uint64_t bits) {
+    uint32_t sum = 0;
+    for (; bits; bits &= bits - 1)
+        sum ^= bases[__builtin_ctzll(bits)];
+    return sum;
+}
+
 /// log2 of the product of the extents.
 unsigned layout_shape_bits(const uint32_t *shape, unsigned rank);
 /// Mask of the index bits that belong to dimension `dim` of a row-major shape.

@@ -48,12 +48,11 @@ static void list_checks(tile_bound *b, const rt_bound *bound) {
     uint16_t at = 0;
     for (uint32_t i = 0; i < k->num_params; i++) {
         const uint8_t *entry = rt_key_entry(s->key, i);
-        bool pointer = entry[0] == 'P';
-        if (!pointer && entry[0] != 'S')
+        if (entry[0] != 'P' && entry[0] != 'S')
             continue; // no parameter of the binary
-        unsigned bytes = pointer ? 8 : (dtype_bits(entry[1]) + 7) / 8;
-        bound_check c = {at++, (uint16_t)i, (uint8_t)bytes, entry[2] & RT_KEY_ONE,
+        bound_check c = {at, (uint16_t)i, s->binary.param_bytes[at], entry[2] & RT_KEY_ONE,
                          (1ull << s->binary.relied_log2[i]) - 1};
+        at++;
         if (c.is_one || c.mask)
             b->checks[b->num_checks++] = c;
     }

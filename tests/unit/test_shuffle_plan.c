@@ -14,8 +14,7 @@ enum { MAX_REGS = 64 };
 static void run_plan(const layout *from, const layout *to, const shuffle_plan *p, uint32_t warp) {
     static uint32_t sent[32][MAX_REGS], received[32][MAX_REGS];
     for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t turn =
-            shuffle_plan_sum(p->before_lane, lane) ^ shuffle_plan_sum(p->before_warp, warp);
+        uint32_t turn = layout_sum(p->before_lane, lane) ^ layout_sum(p->before_warp, warp);
         for (uint32_t r = 0; r < layout_reg_count(from); r++)
             sent[lane][r] = layout_apply(from, (layout_place){r ^ turn, lane, warp, 0});
     }
@@ -23,13 +22,13 @@ static void run_plan(const layout *from, const layout *to, const shuffle_plan *p
         for (uint32_t r = 0; r < layout_reg_count(to); r++) {
             uint32_t source = lane;
             if (p->moves_lanes)
-                source = shuffle_plan_sum(p->reg_lane, r) ^ shuffle_plan_sum(p->lane_lane, lane) ^
-                         shuffle_plan_sum(p->lane_warp, warp);
-            received[lane][r] = sent[source][shuffle_plan_sum(p->reg_reg, r)];
+                source = layout_sum(p->reg_lane, r) ^ layout_sum(p->lane_lane, lane) ^
+                         layout_sum(p->lane_warp, warp);
+            received[lane][r] = sent[source][layout_sum(p->reg_reg, r)];
         }
     }
     for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t turn = shuffle_plan_sum(p->after_lane, lane);
+        uint32_t turn = layout_sum(p->after_lane, lane);
         for (uint32_t r = 0; r < layout_reg_count(to); r++)
             assert_int_equal(received[lane][r ^ turn],
                              layout_apply(to, (layout_place){r, lane, warp, 0}));
