@@ -51,28 +51,35 @@ static LLVMValueRef place_of_register(emitter *e, LLVMValueRef place, const slot
     return LLVMBuildAdd(e->b, place, emit_lane_const_i32(e, row + r % s->vec * s->size), "");
 }
 
-/// How many registers one copy takes; 0 if the target cannot copy so few bytes.
-static unsigned copy_width(emitter *e, const ir_op *op, const slot_shape *s) {
+/// How many registers one copy takes, which follow each other along dimension `dim`; 0 if the target
+/// cannot copy so few bytes.
+static unsigned copy_width(emitter *e, const ir_op *op, const slot_shape *s, unsigned *dim) {
     const ir_value *ptr = op->operands[0];
     unsigned best = 1;
+    *dim = 0;
     if (!e->tgt->async_least)
         return 1;
     for (unsigned d = 0; d < ptr->type.rank; d++) {
         unsigned held = axis_held_run(ptr, d), n = axis_async_width(e->axis, op, d);
         n = n < held ? n : held;
-        best = n > best ? n : best;
+        if (n > best) {
+            best = n;
+            *dim = d;
+        }
     }
     best = best < s->vec ? best : s->vec;
     return best * s->size >= e->tgt->async_least ? best : 0;
 }
 
-/// Lane value i32: how many of the elements from register r are on, the first ones; NULL: all.
-static LLVMValueRef active_elements(emitter *e, const ir_value *mask, unsigned r, unsigned n) {
+/// Lane value i32: how many of the n elements from register r, which follow each other along
+/// dimension `dim`, are on, the first ones; NULL: all.
+static LLVMValueRef active_elements(emitter *e, const ir_value *mask, unsigned dim, unsigned r,
+                                    unsigned n) {
     if (!mask)
         return NULL;
     LLVMValueRef *m = emit_regs(e, mask), count = NULL;
     LLVMTypeRef type = emit_int_like(e, 32, m[r]);
-    if (axis_get(e->axis, mask)->constancy[mask->type.rank - 1] >= n)
+    if (axis_get(e->axis, mask)->constancy[dim] >= n)
         return LLVMBuildSelect(e->b, m[r], emit_lane_const_i32(e, n), emit_lane_const_i32(e, 0),
                                "");
     for (unsigned k = 0; k < n; k++) {
@@ -105,7 +112,7 @@ void emit_async_copy(emitter *e, const ir_op *op) {
     if (!smem_fits(e, op, emit_async_buffer_bytes(op)))
         return;
     LLVMValueRef place = place_in_buffer(e, op, op->operands[1], &s);
-    unsigned width = copy_width(e, op, &s);
+    unsigned dim, width = copy_width(e, op, &s, &dim);
     if (!width) {
         copy_now(e, op, &s, place);
         return;
@@ -113,7 +120,7 @@ void emit_async_copy(emitter *e, const ir_op *op) {
     cg_access a = emit_describe_access(e, op);
     a.vec = width;
     for (unsigned r = 0; r < s.regs; r += width) {
-        LLVMValueRef active = active_elements(e, op->operands[2], r, width);
+        LLVMValueRef active = active_elements(e, op->operands[2], dim, r, width);
         a.ptr = emit_regs(e, ptr)[r];
         e->tgt->async_copy(e, &a, place_of_register(e, place, &s, r), active);
     }

@@ -20,10 +20,12 @@ static unsigned floor_log2(uint64_t v) { return v ? 63 - (unsigned)__builtin_clz
 
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
-/// The registers that one access takes; `split` if that needs a test per vector.
-static unsigned access_vector(emitter *e, const ir_op *op, bool *split) {
+/// The registers that one access takes, which follow each other along dimension `dim`; `split` if
+/// that needs a test per vector.
+static unsigned access_vector(emitter *e, const ir_op *op, unsigned *dim, bool *split) {
     const ir_value *ptr = op->operands[0];
     unsigned best = 0;
+    *dim = 0;
     *split = false;
     for (unsigned d = 0; d < ptr->type.rank; d++) {
         unsigned held = floor_log2(axis_held_run(ptr, d));
@@ -32,6 +34,7 @@ static unsigned access_vector(emitter *e, const ir_op *op, bool *split) {
         n = e->tgt->splits_vectors ? n : whole;
         if (n > best) {
             best = n;
+            *dim = d;
             *split = n > whole;
         }
     }
@@ -94,20 +97,19 @@ static void check_offsets(emitter *e, const ir_op *op, const ir_value *mask) {
 
 // ---------------------------------------------------------------------------- ragged vectors
 
-/// Whether any and whether all of the `n` elements from register r are active. They are asked of few
-/// of them: of one where the mask is constant or turns once, of the ends where it is an interval.
-/// `depth` bounds the work.
-static void vector_mask(emitter *e, const ir_value *mask, unsigned r, unsigned n, unsigned depth,
-                        LLVMValueRef *any, LLVMValueRef *all) {
+/// Whether any and whether all of the `n` elements from register r, which follow each other along
+/// dimension `dim`, are active. They are asked of few of them: of one where the mask is constant or
+/// turns once, of the ends where it is an interval. `depth` bounds the work.
+static void vector_mask(emitter *e, const ir_value *mask, unsigned dim, unsigned r, unsigned n,
+                        unsigned depth, LLVMValueRef *any, LLVMValueRef *all) {
     LLVMValueRef *m = emit_regs(e, mask), first = m[r], last = m[r + n - 1];
     const ir_op *def = mask->def;
-    unsigned dim = mask->type.rank - 1;
     if (axis_get(e->axis, mask)->constancy[dim] >= n) {
         *any = *all = first;
     } else if (def && def->opcode == OP_AND && depth > 0) {
         LLVMValueRef left_any, left_all, right_any, right_all;
-        vector_mask(e, def->operands[0], r, n, depth - 1, &left_any, &left_all);
-        vector_mask(e, def->operands[1], r, n, depth - 1, &right_any, &right_all);
+        vector_mask(e, def->operands[0], dim, r, n, depth - 1, &left_any, &left_all);
+        vector_mask(e, def->operands[1], dim, r, n, depth - 1, &right_any, &right_all);
         *any = LLVMBuildAnd(e->b, left_any, right_any, "");
         *all = LLVMBuildAnd(e->b, left_all, right_all, "");
     } else if (def && def->opcode == OP_CMP) {
@@ -137,17 +139,6 @@ static LLVMValueRef is_aligned(emitter *e, const ir_op *op, unsigned vec) {
     return LLVMBuildICmp(e->b, LLVMIntEQ, odd, LLVMConstNull(i64), "");
 }
 
-/// i1: the mask cuts through one of the thread's vectors.
-static LLVMValueRef is_cut(emitter *e, const ir_value *mask, unsigned vec) {
-    LLVMValueRef cut = NULL, any, all;
-    for (unsigned r = 0; r < emit_reg_count(mask); r += vec) {
-        vector_mask(e, mask, r, vec, AXIS_INTERVAL_DEPTH, &any, &all);
-        LLVMValueRef differ = LLVMBuildXor(e->b, any, all, "");
-        cut = cut ? LLVMBuildOr(e->b, cut, differ, "") : differ;
-    }
-    return cut;
-}
-
 // ---------------------------------------------------------------------------- load, store
 
 /// What all accesses of an op share, and how they are cut.
@@ -155,10 +146,28 @@ struct access_plan {
     const ir_op *op;
     cg_access access;
     unsigned vec;    ///< registers of one access
+    unsigned dim;    ///< along which they follow each other
     bool is_ragged;  ///< the mask may cut through a vector, or the vectors be unaligned
     uint32_t *first; ///< of loads: see first_copies
     uint32_t copies; ///< of stores: register bits that only hold copies
 };
+
+/// See vector_mask: of one of the access's vectors.
+static void mask_of_vector(emitter *e, const access_plan *p, unsigned r, LLVMValueRef *any,
+                           LLVMValueRef *all) {
+    vector_mask(e, axis_access_mask(p->op), p->dim, r, p->vec, AXIS_INTERVAL_DEPTH, any, all);
+}
+
+/// i1: the mask cuts through one of the thread's vectors.
+static LLVMValueRef is_cut(emitter *e, const access_plan *p) {
+    LLVMValueRef cut = NULL, any, all;
+    for (unsigned r = 0; r < emit_reg_count(axis_access_mask(p->op)); r += p->vec) {
+        mask_of_vector(e, p, r, &any, &all);
+        LLVMValueRef differ = LLVMBuildXor(e->b, any, all, "");
+        cut = cut ? LLVMBuildOr(e->b, cut, differ, "") : differ;
+    }
+    return cut;
+}
 
 /// The mask of element r of a ragged access. That it is needed is rare: it is made here, so that it
 /// is not kept in a register until then.
@@ -176,7 +185,7 @@ static LLVMValueRef mask_at(emitter *e, const access_plan *p, unsigned r, unsign
     LLVMValueRef some, all;
     if (!mask || !p->is_ragged || vec == 1)
         return element_mask(e, p, r);
-    vector_mask(e, mask, r, vec, AXIS_INTERVAL_DEPTH, &some, &all);
+    mask_of_vector(e, p, r, &some, &all);
     return any ? some : all;
 }
 
@@ -229,13 +238,12 @@ static void store_element(emitter *e, const access_plan *p, unsigned r, LLVMValu
 
 /// Stores, element by element, the vectors of the thread that the mask cuts through.
 static void store_cut_vectors(emitter *e, const access_plan *p, LLVMValueRef mine) {
-    const ir_value *mask = axis_access_mask(p->op);
     LLVMValueRef any, all;
-    emit_branch outer = emit_begin_branch(e, is_cut(e, mask, p->vec));
-    for (unsigned r = 0; r < emit_reg_count(mask); r += p->vec) {
+    emit_branch outer = emit_begin_branch(e, is_cut(e, p));
+    for (unsigned r = 0; r < emit_reg_count(p->op->operands[0]); r += p->vec) {
         if (r & p->copies)
             continue;
-        vector_mask(e, mask, r, p->vec, AXIS_INTERVAL_DEPTH, &any, &all);
+        mask_of_vector(e, p, r, &any, &all);
         emit_branch inner = emit_begin_branch(e, LLVMBuildXor(e->b, any, all, ""));
         for (unsigned k = 0; k < p->vec; k++)
             store_element(e, p, r + k, mine);
@@ -292,7 +300,7 @@ cg_access emit_describe_access(emitter *e, const ir_op *op) {
 static access_plan plan_access(emitter *e, const ir_op *op) {
     access_plan p = {.op = op, .access = emit_describe_access(e, op)};
     const layout *l = op->operands[0]->layout;
-    p.vec = access_vector(e, op, &p.is_ragged);
+    p.vec = access_vector(e, op, &p.dim, &p.is_ragged);
     if (l && op->opcode == OP_LOAD)
         p.first = first_copies(e, l);
     p.copies = l ? layout_get_replication(l).reg_mask : 0;
@@ -323,7 +331,7 @@ void emit_store(emitter *e, const ir_op *op) {
 static void trim_vector(emitter *e, const access_plan *p, unsigned r, LLVMValueRef *regs) {
     dtype elem = p->op->operands[0]->type.pointee;
     LLVMValueRef any, all, kept[16], *paths[2] = {kept, regs + r};
-    vector_mask(e, axis_access_mask(p->op), r, p->vec, AXIS_INTERVAL_DEPTH, &any, &all);
+    mask_of_vector(e, p, r, &any, &all);
     emit_branch b = emit_begin_branch(e, LLVMBuildXor(e->b, any, all, ""));
     for (unsigned k = 0; k < p->vec; k++) {
         LLVMValueRef other = other_at(e, p, r + k), own = regs[r + k];
@@ -339,7 +347,7 @@ static void trim(emitter *e, const access_plan *p) {
     LLVMValueRef *regs = emit_regs(e, p->op->results[0]);
     unsigned n = emit_reg_count(p->op->results[0]);
     LLVMValueRef *trimmed = emit_new_regs(e, n), *paths[2] = {trimmed, regs};
-    emit_branch b = emit_begin_branch(e, is_cut(e, axis_access_mask(p->op), p->vec));
+    emit_branch b = emit_begin_branch(e, is_cut(e, p));
     for (unsigned r = 0; r < n; r++)
         trimmed[r] = regs[p->first ? p->first[r] : r];
     for (unsigned r = 0; r < n; r += p->vec)
