@@ -114,7 +114,8 @@ static bool set_cache_options(lowering *lo, ir_op *op, const value *cache, const
 value build_load(lowering *lo, value *args, src_range range) {
     const value *ptr = &args[0];
     ir_value *mask, *other = NULL;
-    if (!check_pointer(lo, "load()", ptr, false, range) ||
+    if (!block_resolve(lo, "load()", &args[3], &args[4], &args[0], &args[1], &args[2], range) ||
+        !check_pointer(lo, "load()", ptr, false, range) ||
         !read_mask(lo, "load()", args[1], ptr, &mask, range))
         return value_poison();
     if (args[2].kind != VALUE_NONE) {
@@ -143,7 +144,8 @@ value build_load(lowering *lo, value *args, src_range range) {
 value build_store(lowering *lo, value *args, src_range range) {
     const value *ptr = &args[0];
     ir_value *mask, *stored;
-    if (!check_pointer(lo, "store()", ptr, true, range) ||
+    if (!block_resolve(lo, "store()", &args[3], NULL, &args[0], &args[2], NULL, range) ||
+        !check_pointer(lo, "store()", ptr, true, range) ||
         !(stored = read_value(lo, "store()", "value", args[1], ptr, range)) ||
         !read_mask(lo, "store()", args[2], ptr, &mask, range))
         return value_poison();

@@ -46,11 +46,29 @@ bool value_same(const value *a, const value *b) {
         return a->i == b->i && a->num_stages == b->num_stages && a->unroll == b->unroll;
     case VALUE_TUPLE:
         return true;
+    case VALUE_BLOCK_POINTER:
+    case VALUE_DESCRIPTOR:
+        return ir_type_equal(a->type, b->type) && a->i == b->i;
     case VALUE_POISON:
         return true;
     default:
         return value_equal(a, b);
     }
+}
+
+bool value_same_form(const value *a, const value *b) {
+    return a->kind == b->kind && a->num_items == b->num_items && !a->self == !b->self &&
+           a->func == b->func && a->builtin == b->builtin &&
+           (!value_is_block(a) || (ir_type_equal(a->type, b->type) && a->i == b->i));
+}
+
+bool value_has_run_time(const value *v) {
+    if (v->kind == VALUE_IR || (v->self && value_has_run_time(v->self)))
+        return true;
+    for (uint32_t i = 0; i < v->num_items; i++)
+        if (value_has_run_time(&v->items[i]))
+            return true;
+    return false;
 }
 
 bool value_has_numbers(const value *v) {
@@ -73,6 +91,34 @@ value value_materialize_numbers(lowering *lo, value v, src_range range) {
     for (uint32_t i = 0; i < v.num_items; i++)
         copy.items[i] = value_materialize_numbers(lo, v.items[i], range);
     return copy;
+}
+
+bool block_has_changed(const value *v, const value *now) {
+    bool in_block = value_is_block(v), changed = false;
+    if (!value_same_form(v, now) || (!in_block && v->kind != VALUE_TUPLE))
+        return false;
+    for (uint32_t i = 0; i < v->num_items; i++) {
+        const value *a = &v->items[i], *b = &now->items[i];
+        changed |= in_block ? a->kind == VALUE_INT && !value_same(a, b) : block_has_changed(a, b);
+    }
+    return changed;
+}
+
+value block_widen_changed(lowering *lo, const value *v, const value *now) {
+    value wide = *v;
+    if (!block_has_changed(v, now))
+        return wide;
+    wide.items = ARENA_ARRAY(lo->arena, value, v->num_items);
+    for (uint32_t i = 0; i < v->num_items; i++) {
+        const value *a = &v->items[i], *b = &now->items[i];
+        if (!value_is_block(v))
+            wide.items[i] = block_widen_changed(lo, a, b);
+        else if (a->kind == VALUE_INT && !value_same(a, b))
+            wide.items[i] = value_ir(ir_const_int(&lo->b, ir_scalar_type(DT_I64), a->i));
+        else
+            wide.items[i] = *a;
+    }
+    return wide;
 }
 
 /// Counts elements at all depths, up to the limits; false beyond one.

@@ -212,6 +212,13 @@ static bool find_param_type(lowering *lo, const fe_kernel *k, uint32_t index, co
                         ir_type_string(lo->arena, arg->type));
         return true;
     }
+    if (a.kind == ANNOTATION_DESCRIPTOR) {
+        lower_error(lo, source->range,
+                    "'%" SV_FMT "': a tensor descriptor that the host makes is not supported yet; "
+                    "pass pointer, shape and strides, and call tl.make_tensor_descriptor here",
+                    SV_ARG(p->name));
+        return false;
+    }
     if (from_arg) {
         *type = arg->type;
         type->pointer_const |= a.kind == ANNOTATION_CONST && ir_is_pointer(*type);

@@ -4,6 +4,7 @@
 // is lowered inside the other arm, so that most early returns need no flag. Only where it is not
 // known whether an arm has returned does a `returned` flag guard the rest (lower_rest).
 #include "frontend/scope.h"
+#include "frontend/semantics.h"
 
 // --- merging names
 
@@ -19,6 +20,7 @@ typedef struct merge {
     VEC(merged_leaf) leaves;
     sv name;                ///< of the variable being merged
     const binding *ends[2]; ///< its bindings
+    bool in_block;          ///< at the entries of a block pointer or descriptor, which are i64
     unsigned one;           ///< the arm whose value is taken, in take_leaf
 } merge;
 
@@ -44,6 +46,8 @@ static value materialize_in(merge *m, unsigned arm, value v) {
     ir_builder saved = lo->b;
     go_to_end(lo, m->fork, arm);
     v = sem_materialize(lo, v, m->fork->range);
+    if (m->in_block && v.kind == VALUE_IR && dtype_is_int(v.ir->type.elem))
+        v.ir = sem_cast_ir(lo, v.ir, DT_I64);
     lo->b = saved;
     return v;
 }
@@ -75,7 +79,9 @@ static value merge_trees(merge *m, const value *x, const value *y) {
     value v = *x;
     v.items = ARENA_ARRAY(m->lo->arena, value, x->num_items + 1);
     for (uint32_t i = 0; i < x->num_items; i++) {
+        m->in_block = value_is_block(x);
         v.items[i] = merge_values(m, &x->items[i], &y->items[i]);
+        m->in_block = false;
         if (v.items[i].kind == VALUE_POISON)
             return value_poison();
     }
@@ -104,11 +110,9 @@ static value merge_values(merge *m, const value *x, const value *y) {
         v.defined = x->defined;
         return v;
     }
-    bool is_function = x->kind == VALUE_FUNC || x->kind == VALUE_BUILTIN;
-    bool same_shape = x->kind == y->kind && x->num_items == y->num_items && !x->self == !y->self &&
-                      x->func == y->func && x->builtin == y->builtin &&
-                      (x->kind == VALUE_TUPLE || (is_function && x->self));
-    return same_shape ? merge_trees(m, x, y) : report_mismatch(m, x, y);
+    bool is_method = (x->kind == VALUE_FUNC || x->kind == VALUE_BUILTIN) && x->self;
+    bool is_tree = x->kind == VALUE_TUPLE || value_is_block(x) || is_method;
+    return is_tree && value_same_form(x, y) ? merge_trees(m, x, y) : report_mismatch(m, x, y);
 }
 
 /// Takes a value of arm m->one, where the other arm has none that matters.

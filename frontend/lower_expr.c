@@ -183,7 +183,7 @@ static value lower_membership(lowering *lo, const ast_expr *e, ast_op op, const 
                               const value *y) {
     if (x->kind == VALUE_POISON || y->kind == VALUE_POISON)
         return value_poison();
-    if (!value_is_constexpr(x) || y->kind != VALUE_TUPLE)
+    if (value_has_run_time(x) || value_has_run_time(y) || y->kind != VALUE_TUPLE)
         return lower_error(lo, operator_place(lo, e),
                            "'%s' asks whether a compile-time value is in a tuple, got %s and %s",
                            ast_op_text(op), value_describe(lo->arena, x),

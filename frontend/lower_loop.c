@@ -22,6 +22,7 @@ typedef struct carried {
     const binding *before;
     carry_kind kind;
     value tree;           ///< its value before the loop
+    const value *seen;    ///< of a block: at the end of the body, in the last attempt
     const binding *after; ///< of CARRY_UNKNOWN: the binding at the end of the body
     bool is_wrong;        ///< an error was reported
 } carried;
@@ -104,7 +105,7 @@ static void find_carried(loop *l, const ast_stmt *s) {
             b->value.kind == VALUE_POISON)
             continue;
         carried c = {.slot = slot, .before = b, .tree = b->value};
-        bool is_run_time = b->value.kind == VALUE_IR ||
+        bool is_run_time = b->value.kind == VALUE_IR || value_is_block(&b->value) ||
                            (b->value.kind == VALUE_TUPLE && !value_has_numbers(&b->value));
         c.kind = is_run_time ? CARRY_IR : CARRY_NOT;
         VEC_PUSH(lo->arena, l->vars, c);
@@ -123,6 +124,8 @@ static void begin_attempt(loop *l) {
         carried *c = &l->vars.data[i];
         if (c->kind == CARRY_MATERIALIZED)
             c->tree = value_materialize_numbers(lo, c->before->value, c->before->where);
+        if (c->seen)
+            c->tree = block_widen_changed(lo, &c->tree, c->seen);
         if (c->kind == CARRY_IR || c->kind == CARRY_MATERIALIZED)
             value_map_leaves(lo->arena, c->tree, gather_leaf, l);
     }
@@ -181,8 +184,7 @@ static bool match_trees(loop *l, const value *before, const value *now, ir_value
     }
     if (!before->num_items && !before->self)
         return value_same(before, now);
-    if (now->kind != before->kind || before->num_items != now->num_items ||
-        !before->self != !now->self || before->func != now->func || before->builtin != now->builtin)
+    if (!value_same_form(before, now))
         return false;
     for (uint32_t i = 0; i < before->num_items; i++)
         if (!match_trees(l, &before->items[i], &now->items[i], out))
@@ -239,6 +241,11 @@ static bool needs_retry(loop *l) {
         carried *c = &l->vars.data[i];
         const binding *now = lo->scope->slots[c->slot];
         bool is_lost = !now || now->state != BINDING_VALUE;
+        if (!is_lost && !has_errors && block_has_changed(&c->tree, &now->value)) {
+            c->seen = &now->value;
+            retry = true;
+            continue;
+        }
         bool is_kept =
             c->kind != CARRY_NOT || (!is_lost && (now->value.kind == VALUE_POISON ||
                                                   value_same(&c->before->value, &now->value)));

@@ -72,8 +72,7 @@ static void lower_annotated(lowering *lo, const ast_stmt *s) {
     bool keeps = a.kind == ANNOTATION_CONSTEXPR;
     if (a.kind == ANNOTATION_INVALID)
         lower_error(lo, s->annotation->range, "%s", a.problem);
-    else if (a.kind == ANNOTATION_UNKNOWN && !lo->scope->module->is_python &&
-             !sv_is(s->annotation->name, "tensor")) // Triton's word for any tile
+    else if (a.kind == ANNOTATION_UNKNOWN && !lo->scope->module->is_python)
         lower_error(lo, s->annotation->range,
                     "unknown type in an annotation; expected one such as fp32, tl.int32 or "
                     "constexpr");

@@ -72,8 +72,9 @@ typedef struct annotation {
         ANNOTATION_HOST,  ///< Python's int or float: i32 or fp32 unless the argument says more
         ANNOTATION_TYPE,  ///< type, divisibility
         ANNOTATION_CONSTEXPR,
-        ANNOTATION_UNKNOWN, ///< nothing we know: an error in a .tile file
-        ANNOTATION_INVALID, ///< a type that cannot be; `problem` says why
+        ANNOTATION_DESCRIPTOR, ///< a tensor descriptor, which no argument of a kernel can be yet
+        ANNOTATION_UNKNOWN,    ///< nothing we know: an error in a .tile file
+        ANNOTATION_INVALID,    ///< a type that cannot be; `problem` says why
     } kind;
     ir_type type;
     uint32_t divisibility;

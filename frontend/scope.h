@@ -123,6 +123,14 @@ typedef ir_value *leaf_fn(void *ctx, ir_value *leaf);
 value value_map_leaves(arena *a, value v, leaf_fn *fn, void *ctx);
 /// The same value for all purposes: what a name can be seen to have kept.
 bool value_same(const value *a, const value *b);
+/// Two values whose parts go together one by one, whatever these are.
+bool value_same_form(const value *a, const value *b);
+/// Whether an integer known in a block pointer or descriptor (in v, or in a tuple v) is another one
+/// in `now`; and v with all such made run-time values.
+bool block_has_changed(const value *v, const value *now);
+value block_widen_changed(lowering *lo, const value *v, const value *now);
+/// Whether v is, or has in it, a value at run time.
+bool value_has_run_time(const value *v);
 /// Whether a number that is known now is in v, where a run-time one could be.
 bool value_has_numbers(const value *v);
 /// v with such numbers turned into run-time scalars.

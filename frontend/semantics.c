@@ -355,6 +355,11 @@ value sem_compare(lowering *lo, ast_op op, value x, value y, src_range range) {
         if (!compile_time || none)
             return compare_identity(lo, op, &x, &y, range);
     }
+    if (compile_time && (value_has_run_time(&x) || value_has_run_time(&y)))
+        return sem_mismatch(lo, range, &x, &y,
+                            "'%s' compares %s and %s at compile time, but there are run-time "
+                            "values in them; compare these one by one",
+                            ast_op_text(op), sem_describe(lo, &x), sem_describe(lo, &y));
     if (compile_time) {
         bool result;
         const char *trouble = value_compare(op, &x, &y, &result);

@@ -172,6 +172,9 @@ value sem_attribute(lowering *lo, value x, sv name, src_range range) {
         return attribute_of_dtype(lo, &x, name, range);
     case VALUE_IR:
         return attribute_of_tile(lo, &x, name, range);
+    case VALUE_BLOCK_POINTER:
+    case VALUE_DESCRIPTOR:
+        return block_attribute(lo, &x, name, range);
     case VALUE_BOOL:
     case VALUE_INT:
     case VALUE_FLOAT:

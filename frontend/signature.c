@@ -29,6 +29,10 @@ static annotation read_word(sv word) {
         return (annotation){.kind = ANNOTATION_HOST, .type = ir_scalar_type(DT_FP32)};
     if (sv_is(word, "bool"))
         return annotation_of_type(ir_scalar_type(DT_I1));
+    if (sv_is(word, "tensor")) // Triton's word for any value
+        return (annotation){.kind = ANNOTATION_NONE};
+    if (sv_is(word, "tensor_descriptor"))
+        return (annotation){.kind = ANNOTATION_DESCRIPTOR};
     return (annotation){.kind = ANNOTATION_UNKNOWN};
 }
 

@@ -399,6 +399,8 @@ void value_print(const value *v, strbuf *out) {
     case VALUE_BUILTIN: strbuf_printf(out, "built-in '%s'", v->builtin->name); break;
     case VALUE_MODULE: strbuf_put(out, v->str); break;
     case VALUE_RANGE: strbuf_puts(out, "range"); break;
+    case VALUE_BLOCK_POINTER:
+    case VALUE_DESCRIPTOR: ir_type_print(v->type, out); break;
     case VALUE_IR: ir_type_print(v->ir->type, out); break;
     }
 }
@@ -406,8 +408,14 @@ void value_print(const value *v, strbuf *out) {
 
 const char *value_describe(arena *a, const value *v) {
     static const char *const prefix[] = {
-        [VALUE_BOOL] = "bool ",   [VALUE_INT] = "int ",       [VALUE_FLOAT] = "float ",
-        [VALUE_DTYPE] = "dtype ", [VALUE_FUNC] = "function ", [VALUE_MODULE] = "module ",
+        [VALUE_BOOL] = "bool ",
+        [VALUE_INT] = "int ",
+        [VALUE_FLOAT] = "float ",
+        [VALUE_DTYPE] = "dtype ",
+        [VALUE_FUNC] = "function ",
+        [VALUE_MODULE] = "module ",
+        [VALUE_BLOCK_POINTER] = "block pointer ",
+        [VALUE_DESCRIPTOR] = "tensor descriptor ",
     };
     if (v->kind == VALUE_TUPLE)
         return sv_format(a, "tuple of %u", v->num_items).data;

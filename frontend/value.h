@@ -26,7 +26,12 @@ typedef enum value_kind {
     VALUE_BUILTIN, ///< builtin (with self set for a bound method)
     VALUE_MODULE,  ///< str: "tl", "triton", "tl.math", "libdevice", …
     VALUE_RANGE,   ///< range(...), tl.range, static_range: items = lo hi step; i = 1 if static
-    VALUE_IR,      ///< ir: a scalar or tile at run time
+    /// A block of an array in memory, of which type (a tile of pointers) has shape and element;
+    /// items: base pointer, then per dimension shape, strides and offsets: integers known now, or
+    /// i64 scalars.
+    VALUE_BLOCK_POINTER,
+    VALUE_DESCRIPTOR, ///< the same without offsets; i = 1 if what is out of bounds is NaN
+    VALUE_IR,         ///< ir: a scalar or tile at run time
 } value_kind;
 
 struct value {
@@ -53,6 +58,10 @@ static inline bool value_is_constexpr(const value *v) {
 }
 static inline bool value_is_number(const value *v) {
     return v->kind == VALUE_BOOL || v->kind == VALUE_INT || v->kind == VALUE_FLOAT;
+}
+/// Run-time values may be among its items, as parts of what it is.
+static inline bool value_is_block(const value *v) {
+    return v->kind == VALUE_BLOCK_POINTER || v->kind == VALUE_DESCRIPTOR;
 }
 static inline value value_poison(void) { return (value){.kind = VALUE_POISON}; }
 static inline value value_none(void) { return (value){.kind = VALUE_NONE}; }
