@@ -136,7 +136,7 @@ static bool read_rows(lowering *lo, const char *what, const value *desc, const v
     inside =
         sem_logical(lo, AST_AND, inside, sem_compare(lo, AST_GE, rows, value_int(0), range), range);
     *ptr = sem_binary(lo, AST_ADD, *ptr, moved, range);
-    *mask = sem_logical(lo, AST_AND, *mask, inside, range);
+    *mask = mask->kind == VALUE_NONE ? inside : sem_logical(lo, AST_AND, *mask, inside, range);
     return ptr->kind == VALUE_IR && mask->kind == VALUE_IR;
 }
 

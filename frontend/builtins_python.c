@@ -38,6 +38,14 @@ value build_range(lowering *lo, value *args, src_range range) {
                            MAX_UNROLL_FACTOR);
     if (args[4].kind != VALUE_NONE && args[4].i > 1) // less is none
         v.unroll = args[4].i;
+    static const char *const schedules[] = {"flatten", "warp_specialize", "disable_licm"};
+    for (unsigned i = 0; i < 3; i++)
+        if (args[6 + i].i)
+            diag_warning(
+                lo->diag, "not-applied", lower_place(lo, value_place(&args[6 + i], range)),
+                "'%s' of range() is not applied: it would change how fast the loop is, not "
+                "what it computes",
+                schedules[i]);
     return v;
 }
 
@@ -251,6 +259,55 @@ static value refuse_conversion(lowering *lo, const char *name, const value *v, c
     return lower_error(lo, range, "%s() needs a compile-time number, not %s%s%s%s", name,
                        sem_describe(lo, v), number ? "; write x.to(" : "", number ? type : "",
                        number ? ")" : "");
+}
+
+value build_tuple(lowering *lo, value *args, src_range range) {
+    if (args[0].kind == VALUE_TUPLE)
+        return args[0];
+    return lower_error(lo, range, "a tuple is made of a tuple or a list, not of %s",
+                       sem_describe(lo, &args[0]));
+}
+
+/// Whether a value is what a class of Python's or Triton's stands for. False, with *known unset,
+/// if we do not know the class.
+static bool is_instance(const value *v, const value *type, bool *known) {
+    sv name = type->kind == VALUE_MODULE                   ? type->str
+              : type->kind == VALUE_BUILTIN && !type->self ? sv_from(type->builtin->name)
+                                                           : SV("");
+    *known = true;
+    if (sv_is(name, "int"))
+        return v->kind == VALUE_INT || v->kind == VALUE_BOOL;
+    if (sv_is(name, "float"))
+        return v->kind == VALUE_FLOAT;
+    if (sv_is(name, "bool"))
+        return v->kind == VALUE_BOOL;
+    if (sv_is(name, "tuple") || sv_is(name, "list"))
+        return v->kind == VALUE_TUPLE;
+    if (sv_is(name, "tl.dtype"))
+        return v->kind == VALUE_DTYPE;
+    if (sv_is(name, "tl.tensor"))
+        return v->kind == VALUE_IR;
+    if (sv_is(name, "constexpr"))
+        return value_is_number(v) || v->kind == VALUE_STRING || v->kind == VALUE_NONE ||
+               v->kind == VALUE_DTYPE;
+    if (sv_is(name, "tl.tensor_descriptor"))
+        return v->kind == VALUE_DESCRIPTOR;
+    *known = false;
+    return false;
+}
+
+value build_isinstance(lowering *lo, value *args, src_range range) {
+    const value *types = args[1].kind == VALUE_TUPLE ? args[1].items : &args[1];
+    uint32_t n = args[1].kind == VALUE_TUPLE ? args[1].num_items : 1;
+    bool found = false, known = true;
+    for (uint32_t i = 0; i < n && known; i++)
+        found |= is_instance(&args[0], &types[i], &known);
+    if (known)
+        return value_bool(found);
+    return lower_error(lo, value_place(&args[1], range),
+                       "isinstance() knows int, float, bool, tuple, list, tl.tensor, tl.constexpr, "
+                       "tl.dtype and tl.tensor_descriptor, not %s",
+                       sem_describe(lo, &args[1]));
 }
 
 value build_float(lowering *lo, value *args, src_range range) {

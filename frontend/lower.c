@@ -76,6 +76,8 @@ bool lower_count(lowering *lo, src_range range) {
 
 void lower_stop(lowering *lo) { lo->statements = MAX_STATEMENTS; }
 
+bool lower_is_stopped(const lowering *lo) { return lo->statements >= MAX_STATEMENTS; }
+
 value lower_stdlib(lowering *lo, const char *name) {
     const symbol *s = program_find(lo->program->library, sv_from(name));
     if (!s || s->kind != SYMBOL_FUNC)

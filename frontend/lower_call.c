@@ -122,6 +122,13 @@ static bool bind_params(lowering *lo, const value *callee, const call_args *args
                         SV_ARG(p->name), SV_ARG(f->name), value_describe(lo->arena, &bound[i]));
             return false;
         }
+        if (frame->at_compile_time && value_has_run_time(&bound[i])) {
+            lower_error(lo, value_place(&bound[i], args->range),
+                        "%" SV_FMT "() runs at compile time, and '%" SV_FMT "' is known only at "
+                        "run time (%s)",
+                        SV_ARG(f->name), SV_ARG(p->name), value_describe(lo->arena, &bound[i]));
+            return false;
+        }
         if (!value_check_size(lo, &bound[i], args->range))
             return false;
     }
@@ -136,7 +143,7 @@ static bool bind_params(lowering *lo, const value *callee, const call_args *args
 /// The value of a call whose body ended in `how`.
 static value take_result(lowering *lo, const ast_func *f, flow how) {
     const binding *b = scope_find(lo->scope, SCOPE_RESULT);
-    if (lo->frames->has_failed)
+    if (lo->frames->has_failed || lower_is_stopped(lo))
         return value_poison();
     if (how == FLOW_NEXT || !b)
         return (value){.kind = VALUE_NONE, .func = f};
@@ -166,6 +173,7 @@ value lower_inline(lowering *lo, const value *callee, const call_args *args) {
     call_frame frame = {.parent = caller, .func = callee->func, .module = m, .call = args->range};
     frame.depth = caller->depth + 1;
     frame.is_tail = true;
+    frame.at_compile_time = caller->at_compile_time || program_is_constexpr(callee->func);
     if (m->is_library)
         frame.user_range = caller->module->is_library ? caller->user_range : args->range;
     value result = value_poison();
@@ -179,6 +187,11 @@ value lower_inline(lowering *lo, const value *callee, const call_args *args) {
     }
     lo->depth--;
     lower_set_range(lo, args->range);
+    if (program_is_constexpr(callee->func) && value_has_run_time(&result))
+        return lower_error(lo, args->range,
+                           "%" SV_FMT "() runs at compile time, but gives a value that is known "
+                           "only at run time (%s)",
+                           SV_ARG(callee->func->name), value_describe(lo->arena, &result));
     return result;
 }
 

@@ -411,6 +411,40 @@ static void lower_runtime_for(lowering *lo, const ast_stmt *s, const value *rang
     bind_after(&l, op, end, target);
 }
 
+/// Lowers the body once more, where that is decided at compile time. What follows the loop is not
+/// reached unless it gives FLOW_NEXT; *goes_on is false after an error.
+static flow lower_iteration(lowering *lo, const ast_stmt *s, const value *variable, bool *goes_on) {
+    *goes_on = lower_count(lo, s->range);
+    if (*goes_on && ++lo->unrolled > MAX_UNROLLED) {
+        lower_error(lo, s->range, "static loops unroll to more than %d iterations; use range()",
+                    MAX_UNROLLED);
+        lower_stop(lo);
+        *goes_on = false;
+    }
+    if (!*goes_on)
+        return FLOW_NEXT;
+    if (variable)
+        lower_assign(lo, s->targets.data[0], *variable, true);
+    uint32_t errors = diag_error_count(lo->diag);
+    flow how = lower_block(lo, s->body.data, s->body.len);
+    *goes_on = diag_error_count(lo->diag) == errors; // else the next would say the same
+    return how;
+}
+
+/// Marks that statements of a loop that is unrolled are lowered; gives what is_tail was.
+static bool enter_static_loop(call_frame *frame) {
+    bool was_tail = frame->is_tail;
+    frame->is_tail = false;
+    if (frame->static_loops++ == 0)
+        frame->static_regions = frame->regions;
+    return was_tail;
+}
+
+static void leave_static_loop(call_frame *frame, bool was_tail) {
+    frame->static_loops--;
+    frame->is_tail = was_tail;
+}
+
 /// Lowers the body once per value of the variable.
 static flow lower_static_for(lowering *lo, const ast_stmt *s, const value *range) {
     int64_t bounds[3];
@@ -426,32 +460,34 @@ static flow lower_static_for(lowering *lo, const ast_stmt *s, const value *range
         }
         bounds[i] = v->i;
     }
-    call_frame *frame = lo->frames;
-    bool was_tail = frame->is_tail;
-    frame->is_tail = false;
-    if (frame->static_loops++ == 0)
-        frame->static_regions = frame->regions;
+    bool was_tail = enter_static_loop(lo->frames), goes_on = true;
     flow how = FLOW_NEXT;
     __int128 i = bounds[0];
-    for (; how == FLOW_NEXT && (bounds[2] > 0 ? i < bounds[1] : i > bounds[1]); i += bounds[2]) {
-        if (!lower_count(lo, s->range))
-            break;
-        if (++lo->unrolled > MAX_UNROLLED) {
-            lower_error(lo, s->range, "static loops unroll to more than %d iterations; use range()",
-                        MAX_UNROLLED);
-            lower_stop(lo);
-            break;
-        }
+    for (; how == FLOW_NEXT && goes_on && (bounds[2] > 0 ? i < bounds[1] : i > bounds[1]);
+         i += bounds[2]) {
         value v = value_int((int64_t)i);
         v.range = v.defined = s->targets.data[0]->range;
-        lower_assign(lo, s->targets.data[0], v, true);
-        uint32_t errors = diag_error_count(lo->diag);
-        how = lower_block(lo, s->body.data, s->body.len);
-        if (diag_error_count(lo->diag) != errors)
-            break; // the next iterations would say the same
+        how = lower_iteration(lo, s, &v, &goes_on);
     }
-    frame->static_loops--;
-    frame->is_tail = was_tail;
+    leave_static_loop(lo->frames, was_tail);
+    return how;
+}
+
+/// A `while` of a constexpr_function: the body is lowered as long as the condition holds.
+static flow lower_static_while(lowering *lo, const ast_stmt *s) {
+    bool was_tail = enter_static_loop(lo->frames), goes_on = true;
+    flow how = FLOW_NEXT;
+    while (how == FLOW_NEXT && goes_on) {
+        value c = lower_expr(lo, s->value);
+        if (c.kind == VALUE_IR)
+            c = lower_error(lo, s->value->range,
+                            "a loop of a constexpr_function goes on as long "
+                            "as something known at compile time holds");
+        if (c.kind == VALUE_POISON || !value_truth(&c))
+            break;
+        how = lower_iteration(lo, s, NULL, &goes_on);
+    }
+    leave_static_loop(lo->frames, was_tail);
     return how;
 }
 
@@ -478,7 +514,7 @@ flow lower_for(lowering *lo, const ast_stmt *s) {
         lower_error(lo, value_place(step, s->value->range), "the step of a range must not be 0");
         return FLOW_NEXT;
     }
-    if (range.i)
+    if (range.i || lo->frames->at_compile_time)
         return lower_static_for(lo, s, &range);
     lower_runtime_for(lo, s, &range);
     return FLOW_NEXT;
@@ -507,9 +543,11 @@ static ir_block *lower_condition(loop *l, const ast_stmt *s, value *known) {
     return b;
 }
 
-void lower_while(lowering *lo, const ast_stmt *s) {
+flow lower_while(lowering *lo, const ast_stmt *s) {
     if (s->orelse.len)
         lower_error(lo, s->range, "'else' after a loop is not supported");
+    if (lo->frames->at_compile_time)
+        return lower_static_while(lo, s);
     loop l;
     begin_loop(lo, &l, s);
     ir_block *regions[2];
@@ -523,7 +561,7 @@ void lower_while(lowering *lo, const ast_stmt *s) {
             scope_restore(lo->scope, l.start);
             lo->b.block = l.before.block;
             lo->b.before = l.before.before;
-            return; // never entered
+            return FLOW_NEXT; // never entered
         }
         scope_restore(lo->scope, l.start);
         regions[1] = open_region(&l, NULL, (ir_type){0});
@@ -539,4 +577,5 @@ void lower_while(lowering *lo, const ast_stmt *s) {
     ir_yield(&lo->b, yields.data, yields.len);
     ir_op *op = make_loop(&l, OP_WHILE, NULL, 0, regions[0], regions[1]);
     bind_after(&l, op, end, NULL);
+    return FLOW_NEXT;
 }

@@ -7,7 +7,8 @@
 
 void lower_assign_name(lowering *lo, sv name, src_range at, value v, bool keeps_constexpr) {
     uint32_t slot = scope_slot(lo->scope, name);
-    if (!keeps_constexpr && !lo->scope->keeps_constexpr[slot] && value_is_number(&v)) {
+    keeps_constexpr |= lo->scope->keeps_constexpr[slot] || lo->frames->at_compile_time;
+    if (!keeps_constexpr && value_is_number(&v)) {
         src_range range = v.range;
         lower_set_range(lo, at);
         v = sem_materialize(lo, v, range);
@@ -237,8 +238,7 @@ static flow lower_stmt(lowering *lo, const ast_stmt *s) {
     case STMT_FOR:
         return lower_for(lo, s);
     case STMT_WHILE:
-        lower_while(lo, s);
-        return FLOW_NEXT;
+        return lower_while(lo, s);
     case STMT_RETURN:
         return lower_return(lo, s);
     case STMT_ASSERT:

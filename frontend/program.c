@@ -205,18 +205,18 @@ static void import_module(fe_program *p, fe_module *m, const ast_import *im) {
 /// Whether a module of Triton's has the name: a built-in, even one that is not supported yet, a
 /// dtype, or what stands in annotations and decorators.
 static bool has_member(sv module, sv name) {
-    static const char *const others[] = {"const", "tensor", "PropagateNan"}, *const decorators[] = {
-                                                                                 "jit", "autotune",
-                                                                                 "heuristics",
-                                                                                 "Config"};
+    static const char *const others[] = {"const", "tensor", "PropagateNan", "dtype",
+                                         "tensor_descriptor"};
+    static const char *const decorators[] = {"jit", "autotune", "heuristics", "Config",
+                                             "constexpr_function"};
     bool is_tl = sv_is(module, "tl"), refused;
     if (builtin_find(module, name, &refused) || refused ||
         (is_tl && dtype_from_name(name) != DT_VOID))
         return true;
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 5; i++)
         if (is_tl && sv_is(name, others[i]))
             return true;
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < 5; i++)
         if (sv_is(module, "triton") && sv_is(name, decorators[i]))
             return true;
     return false;

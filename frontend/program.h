@@ -86,6 +86,8 @@ annotation annotation_read(const fe_module *m, const ast_expr *e);
 void program_read_params(fe_program *p, const fe_module *m, fe_kernel *k);
 /// True if a decorator of the function is triton.jit or another that makes it kernel code.
 bool program_is_jit(const ast_func *f);
+/// True if it is one of @triton.constexpr_function, which runs at compile time.
+bool program_is_constexpr(const ast_func *f);
 /// Reports decorators that are not understood.
 void program_check_decorators(fe_program *p, const ast_func *f);
 /// (kernels.c) Fills p->functions and p->kernels: which functions of the main file no other calls

@@ -69,6 +69,7 @@ typedef struct call_frame {
     unsigned runtime_loops; ///< and loops
     unsigned static_loops;
     unsigned static_regions; ///< `regions` where the outermost static loop began
+    bool at_compile_time;    ///< a constexpr_function: all in it is computed now
     bool is_tail;            ///< the statements being lowered are the last that the function does
     bool has_failed;         ///< of the library: an assertion failed, the rest makes no sense
 } call_frame;
@@ -115,7 +116,7 @@ flow lower_if(lowering *lo, const ast_stmt *s, ast_stmt *const *rest, uint32_t n
 
 // --- lower_loop.c
 flow lower_for(lowering *lo, const ast_stmt *s);
-void lower_while(lowering *lo, const ast_stmt *s);
+flow lower_while(lowering *lo, const ast_stmt *s);
 
 // --- leaves.c: values as trees whose leaves are run-time values
 typedef ir_value *leaf_fn(void *ctx, ir_value *leaf);
@@ -151,6 +152,7 @@ void lower_open_region(lowering *lo, src_range range);
 bool lower_count(lowering *lo, src_range range);
 /// Ends the lowering: whatever is still to be lowered is skipped in silence.
 void lower_stop(lowering *lo);
+bool lower_is_stopped(const lowering *lo);
 
 // --- lower_call.c
 /// A parameter's default, which sees the names of the function's file above it.

@@ -147,6 +147,12 @@ static value member_of_module(lowering *lo, sv module, sv name, src_range range)
         return (value){.kind = VALUE_MODULE, .range = range, .str = SV("tl.PropagateNan")};
     if (sv_is(module, "tl.PropagateNan") && (sv_is(name, "NONE") || sv_is(name, "ALL")))
         return value_int(sv_is(name, "ALL") ? 0xffff : 0);
+    static const char *const classes[] = {"tensor", "dtype", "tensor_descriptor"};
+    for (unsigned i = 0; i < 3; i++) // for isinstance()
+        if (sv_is(module, "tl") && sv_is(name, classes[i]))
+            return (value){.kind = VALUE_MODULE,
+                           .range = range,
+                           .str = sv_format(lo->arena, "tl.%s", classes[i])};
     bool refused;
     const builtin *bi = builtin_find(module, name, &refused);
     if (bi)

@@ -195,6 +195,13 @@ bool program_is_jit(const ast_func *f) {
     return false;
 }
 
+bool program_is_constexpr(const ast_func *f) {
+    for (uint32_t i = 0; i < f->decorators.len; i++)
+        if (sv_is(decorator_name(f->decorators.data[i]), "constexpr_function"))
+            return true;
+    return false;
+}
+
 void program_check_decorators(fe_program *p, const ast_func *f) {
     static const char *const options[] = {"do_not_specialize", "do_not_specialize_on_alignment",
                                           "noinline",          "debug",

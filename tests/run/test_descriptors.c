@@ -154,9 +154,11 @@ static void test_rows(void) {
         "    i = tl.load(rows + tl.arange(0, 8))\n"
         "    v = d.gather(i, c)\n"
         "    tl.store(out + tl.arange(0, 8)[:, None] * 8 + tl.arange(0, 8)[None, :], v)\n"
-        "    e.scatter(v + 1, i, c)\n";
+        "    e.scatter(v + 1, i, c)\n"
+        "    first = tl.make_tensor_descriptor(x, [m, 8], [s, 1], [1, 8]).gather(i, 0)\n"
+        "    tl.store(out + 64 + tl.arange(0, 64), first.reshape(64))\n";
     static const int32_t rows[8] = {3, 0, -1, 6, 7, 2, 100, 5}; // no row twice: which wins is open
-    static int16_t x[CELLS], y[CELLS], got[CELLS], want[CELLS], out[64];
+    static int16_t x[CELLS], y[CELLS], got[CELLS], want[CELLS], out[128];
     for (int i = 0; i < CELLS; i++) {
         x[i] = (int16_t)random_u32();
         y[i] = (int16_t)i;
@@ -177,6 +179,8 @@ static void test_rows(void) {
             int16_t v = in ? x[r * STRIDE + col] : 0;
             if (in)
                 want[r * STRIDE + col] = (int16_t)(v + 1);
+            int16_t first = r >= 0 && r < ROWS ? x[r * STRIDE + i % 8] : 0;
+            expect(out[64 + i] == first, "gather of whole rows: element %d is %d", i, out[64 + i]);
             expect(out[i] == v, "gather at column %d: element %d is %d, not %d", c, i, out[i], v);
         }
         expect(!memcmp(want, got, sizeof got), "scatter at column %d", c);
