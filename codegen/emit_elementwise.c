@@ -129,6 +129,13 @@ static LLVMValueRef emit_int_abs(emitter *e, dtype t, LLVMValueRef x) {
     return select_of(e, negative, LLVMBuildNeg(e->b, x, ""), x);
 }
 
+static LLVMValueRef emit_bit_count(emitter *e, ir_opcode op, LLVMValueRef x) {
+    LLVMValueRef args[2] = {x, LLVMConstNull(LLVMInt1TypeInContext(e->llvm))}; // of 0, too
+    if (op == OP_CLZ)
+        return emit_intrinsic(e, "llvm.ctlz", true, args, 2);
+    return emit_intrinsic(e, op == OP_POPC ? "llvm.ctpop" : "llvm.bitreverse", true, args, 1);
+}
+
 static binary_fn *const int_binary[IR_OPCODE_COUNT] = {
     [OP_ADD] = emit_int_add, [OP_SUB] = emit_int_sub,   [OP_MUL] = emit_int_mul,
     [OP_DIV] = emit_int_div, [OP_REM] = emit_int_rem,   [OP_AND] = emit_and,
@@ -185,7 +192,7 @@ static LLVMValueRef float_arith(emitter *e, const ir_op *op, dtype t, LLVMValueR
     case OP_MAX:
         return e->tgt->fminmax(e, t, op->opcode == OP_MAX, nan_wins, v[0], v[1]);
     default:
-        return e->tgt->math(e, op->opcode, t, ir_get_flag(op, ATTR_PRECISE), v[0]);
+        return e->tgt->math(e, op->opcode, t, ir_get_flag(op, ATTR_APPROX), v[0]);
     }
 }
 
@@ -334,5 +341,7 @@ LLVMValueRef emit_elementwise(emitter *e, const ir_op *op, LLVMValueRef const *v
         return LLVMBuildNeg(e->b, v[0], "");
     if (op->opcode == OP_ABS)
         return emit_int_abs(e, t, v[0]);
+    if (op->opcode == OP_POPC || op->opcode == OP_CLZ || op->opcode == OP_BREV)
+        return emit_bit_count(e, op->opcode, v[0]);
     return int_min_max(e, t, op->opcode == OP_MAX, v[0], v[1]);
 }

@@ -93,10 +93,11 @@ static LLVMValueRef in_fp32(emitter *e, dtype t, float_fn *fn, LLVMValueRef x, L
     return host_emit_float_cast(e, DT_FP32, t, false, fn(e, DT_FP32, x, y));
 }
 
-LLVMValueRef host_emit_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x) {
+LLVMValueRef host_emit_math(emitter *e, ir_opcode op, dtype t, bool approx, LLVMValueRef x) {
     if (is_small(t)) {
         x = host_emit_float_cast(e, t, DT_FP32, false, x);
-        x = host_emit_math(e, op, DT_FP32, precise, x);
+        x = host_emit_math(e, op, DT_FP32, approx,
+                           x); // nothing here is faster for being less exact
         return host_emit_float_cast(e, DT_FP32, t, false, x);
     }
     if (op == OP_SQRT)

@@ -48,7 +48,7 @@ LLVMValueRef host_slot_load(emitter *e, LLVMValueRef slot, unsigned offset, LLVM
 void host_slot_store(emitter *e, LLVMValueRef slot, unsigned offset, LLVMValueRef v);
 
 // --- host_arith.c: the arithmetic of target_host.
-LLVMValueRef host_emit_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x);
+LLVMValueRef host_emit_math(emitter *e, ir_opcode op, dtype t, bool approx, LLVMValueRef x);
 LLVMValueRef host_emit_fdiv(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef host_emit_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef host_emit_int_div(emitter *e, dtype t, bool rem, LLVMValueRef x, LLVMValueRef y);

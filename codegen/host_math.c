@@ -32,6 +32,7 @@ static const math_row math_rows[IR_OPCODE_COUNT] = {
     [OP_SQRT] = {sqrtf, sqrt},    [OP_RSQRT] = {rsqrt_f32, rsqrt_f64},
     [OP_ERF] = {erff, erf},       [OP_TANH] = {tanh_f32, tanh},
     [OP_FLOOR] = {floorf, floor}, [OP_CEIL] = {ceilf, ceil},
+    [OP_RINT] = {rintf, rint},    [OP_TRUNC] = {truncf, trunc},
     [OP_ABS] = {fabsf, fabs},
 };
 

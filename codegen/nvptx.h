@@ -104,7 +104,7 @@ void nvptx_print(emitter *e, const cg_print *p);
 void nvptx_assert_true(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text, src_range range);
 
 // nvptx_math.c
-LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x);
+LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool approx, LLVMValueRef x);
 LLVMValueRef nvptx_fdiv(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef nvptx_fdiv_shared(emitter *e, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef nvptx_fdiv_rough(emitter *e, LLVMValueRef x, LLVMValueRef y);

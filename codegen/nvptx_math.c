@@ -66,8 +66,17 @@ static LLVMValueRef math_f64(emitter *e, ir_opcode op, LLVMValueRef x) {
     }
 }
 
-LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x) {
-    (void)precise; // the square root is the IEEE one either way
+/// The hardware's own form of a function, where that is asked for.
+static const char *const fast_forms[IR_OPCODE_COUNT] = {
+    [OP_LOG2] = "lg2.approx.f32 $0, $1;",
+    [OP_SIN] = "sin.approx.f32 $0, $1;",
+    [OP_COS] = "cos.approx.f32 $0, $1;",
+    [OP_TANH] = "tanh.approx.f32 $0, $1;",
+};
+
+LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool approx, LLVMValueRef x) {
+    if (approx && t == DT_FP32 && fast_forms[op])
+        return instruction(e, fast_forms[op], "=f,f", f32_type(e), x);
     switch (op) {
     case OP_SIN:
     case OP_COS:
@@ -80,6 +89,10 @@ LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool precise, LLVMVal
         return emit_intrinsic(e, "llvm.floor", true, &x, 1);
     case OP_CEIL:
         return emit_intrinsic(e, "llvm.ceil", true, &x, 1);
+    case OP_RINT:
+        return emit_intrinsic(e, "llvm.rint", true, &x, 1);
+    case OP_TRUNC:
+        return emit_intrinsic(e, "llvm.trunc", true, &x, 1);
     default:
         return t == DT_FP64 ? math_f64(e, op, x) : math_f32(e, op, x);
     }

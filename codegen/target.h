@@ -102,7 +102,8 @@ typedef struct target {
 
     // Arithmetic with no common LLVM form. Operands are scalars or lane values alike (look at
     // LLVMTypeOf); fp16/bf16 are in the register type.
-    LLVMValueRef (*math)(emitter *e, ir_opcode op, dtype t, bool precise, LLVMValueRef x);
+    /// `approx`: the target may take a faster instruction that is less exact.
+    LLVMValueRef (*math)(emitter *e, ir_opcode op, dtype t, bool approx, LLVMValueRef x);
     LLVMValueRef (*fdiv)(emitter *e, dtype t, bool precise, LLVMValueRef x, LLVMValueRef y);
     /// fp32 x / y, one of many divisions by this y: may spend on y what it saves on every x. NULL
     /// where that does not pay: then fdiv.

@@ -60,6 +60,13 @@ sv ast_source(const ast_parser *ps, src_range r) {
     return (sv){ps->text.data + r.begin, r.end - r.begin};
 }
 
+void ast_note_name(ast_parser *ps, src_range at) {
+    sv name = ast_source(ps, at);
+    while (ps->outer)
+        ps = ps->outer;
+    name_map_set(&ps->module->names, name, 0);
+}
+
 const char *ast_op_text(ast_op op) {
     static const char *const texts[] = {
         [AST_ADD] = "+",         [AST_SUB] = "-",     [AST_MUL] = "*",         [AST_DIV] = "/",

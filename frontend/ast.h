@@ -6,6 +6,7 @@
 
 #include "support/arena.h"
 #include "support/diag.h"
+#include "support/names.h"
 #include "support/text.h"
 
 enum {
@@ -176,6 +177,7 @@ typedef struct ast_module {
     uint32_t file;
     ast_item *items;
     uint32_t num_items, cap_items;
+    name_map names; ///< every name that stands in the text, to know what it may ask for
 } ast_module;
 
 /// Parses a file registered in the diag. Reports errors there and gives what could be read, never

@@ -12,12 +12,14 @@
 #define TRITON BUILTIN_TRITON
 #define BUILTIN(name, build, flags, signature) {name, signature, flags, build},
 #define STDLIB(name, flags, signature) {name, signature, flags, NULL},
+#define LIBDEVICE(name, signature) {name, signature, BUILTIN_MATH | BUILTIN_LIBDEVICE, NULL},
 #define REFUSED(name, flags) {name, "", (flags) | BUILTIN_REFUSED, NULL},
 static const builtin table[] = {
 #include "frontend/builtins.def"
 };
 #undef BUILTIN
 #undef STDLIB
+#undef LIBDEVICE
 #undef REFUSED
 
 enum { TABLE_SIZE = sizeof(table) / sizeof(table[0]) };
@@ -52,6 +54,15 @@ const builtin *builtin_find(sv module, sv name, bool *refused) {
         return NULL;
     }
     return found;
+}
+
+bool builtin_any_of_libdevice(const name_map *names) {
+    uint32_t ignored;
+    for (unsigned i = 0; i < TABLE_SIZE; i++)
+        if ((table[i].flags & BUILTIN_LIBDEVICE) &&
+            name_map_get(names, sv_from(table[i].name), &ignored))
+            return true;
+    return false;
 }
 
 const builtin *builtin_find_method(sv name) {

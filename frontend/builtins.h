@@ -8,16 +8,19 @@
 enum {
     BUILTIN_ONLY_METHOD = 1 << 8,
     BUILTIN_REFUSED = 1 << 9,
+    BUILTIN_LIBDEVICE = 1 << 10, ///< written in libdevice.tile
 };
 
 typedef value builtin_builder(lowering *lo, value *args, src_range range);
 
 #define BUILTIN(name, build, ...) builtin_builder build;
 #define STDLIB(...)
+#define LIBDEVICE(...)
 #define REFUSED(...)
 #include "frontend/builtins.def"
 #undef BUILTIN
 #undef STDLIB
+#undef LIBDEVICE
 #undef REFUSED
 
 /// The name of a list nearest to `wrong` (one or two letters off), or NULL.

@@ -25,6 +25,22 @@ value build_widen(lowering *lo, value *args, src_range range) {
     return wide ? value_ir(wide) : value_poison();
 }
 
+// The same for two: both in the type and shape in which they meet, widened, and that type.
+value build_widen_both(lowering *lo, value *args, src_range range) {
+    const char *name = arena_copy_string(lo->arena, args[2].str.data, args[2].str.len);
+    const char *what = sv_format(lo->arena, "%s()", name).data;
+    if (!sem_unify(lo, AST_ADD, what, &args[0], &args[1], false, range))
+        return value_poison();
+    value both[3] = {args[0], args[1], value_dtype(ir_scalar_type(value_elem(&args[0])))};
+    for (unsigned i = 0; i < 2; i++) {
+        ir_value *wide = widen(lo, name, &args[i], range);
+        if (!wide)
+            return value_poison();
+        both[i] = value_ir(wide);
+    }
+    return value_tuple(lo->arena, both, 3);
+}
+
 static value float_function(lowering *lo, const char *name, ir_opcode op, bool precise,
                             const value *x, src_range range) {
     ir_value *wide = widen(lo, name, x, range);
@@ -52,6 +68,28 @@ FUNCTION(erf, OP_ERF)
 FUNCTION(tanh, OP_TANH)
 FUNCTION(floor, OP_FLOOR)
 FUNCTION(ceil, OP_CEIL)
+FUNCTION(rint, OP_RINT)
+FUNCTION(trunc, OP_TRUNC)
+
+/// What the GPU has an instruction for, which is faster and less exact.
+static value fast_function(lowering *lo, const char *name, ir_opcode op, const value *x,
+                           src_range range) {
+    if (value_elem(x) != DT_FP32)
+        return lower_error(lo, value_place(x, range), "%s() needs fp32, not %s", name,
+                           sem_describe(lo, x));
+    ir_value *y = ir_unary(&lo->b, op, x->ir);
+    ir_set_flag(y->def, ATTR_APPROX);
+    return value_ir(y);
+}
+
+#define FAST_FUNCTION(name, op)                                                                    \
+    value build_##name(lowering *lo, value *args, src_range range) {                               \
+        return fast_function(lo, #name, op, &args[0], range);                                      \
+    }
+FAST_FUNCTION(fast_log2f, OP_LOG2)
+FAST_FUNCTION(fast_sinf, OP_SIN)
+FAST_FUNCTION(fast_cosf, OP_COS)
+FAST_FUNCTION(fast_tanhf, OP_TANH)
 
 /// sqrt_rn and div_rn: fp32 rounded to nearest; fp64 always is.
 static bool check_precise(lowering *lo, const char *name, const value *x, src_range range) {
@@ -143,6 +181,33 @@ value build_umulhi(lowering *lo, value *args, src_range range) {
                            sem_describe(lo, &args[0]));
     return value_ir(ir_binary(&lo->b, OP_UMULHI, args[0].ir, args[1].ir));
 }
+
+// --- bits
+
+static value bit_function(lowering *lo, const char *name, ir_opcode op, const value *x,
+                          src_range range) {
+    dtype t = value_elem(x);
+    if (dtype_is_int(t) && dtype_bits(t) >= 32)
+        return value_ir(ir_unary(&lo->b, op, x->ir));
+    return lower_error(lo, value_place(x, range), "%s() needs integers of 32 or 64 bits, not %s",
+                       name, sem_describe(lo, x));
+}
+
+#define BIT_FUNCTION(name, op)                                                                     \
+    value build_##name(lowering *lo, value *args, src_range range) {                               \
+        return bit_function(lo, #name, op, &args[0], range);                                       \
+    }
+BIT_FUNCTION(brev, OP_BREV)
+
+#define COUNT_FUNCTION(name, op)                                                                   \
+    value build_##name(lowering *lo, value *args, src_range range) {                               \
+        value v = bit_function(lo, #name, op, &args[0], range);                                    \
+        return value_is_poison(&v) ? v : value_ir(ir_cast(&lo->b, v.ir, DT_I32));                  \
+    }
+COUNT_FUNCTION(popc, OP_POPC)
+COUNT_FUNCTION(clz, OP_CLZ)
+
+// --- extremes
 
 static bool read_nan_rule(lowering *lo, const value *v, bool *nan_wins, src_range range) {
     enum { NONE = 0, ALL = 0xffff }; // tl.PropagateNan

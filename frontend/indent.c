@@ -412,6 +412,7 @@ ast_module *ast_parse(arena *a, diag *d, uint32_t file, bool python_host) {
     ps->python_host = python_host;
     ps->module = ARENA_NEW(a, ast_module);
     ps->module->file = file;
+    ps->module->names.arena = a;
     if (!is_readable(ps))
         return ps->module;
     ps->begin = sv_starts_with(ps->text, "\xEF\xBB\xBF") ? 3 : 0; // a byte order mark

@@ -79,10 +79,13 @@ void lower_stop(lowering *lo) { lo->statements = MAX_STATEMENTS; }
 bool lower_is_stopped(const lowering *lo) { return lo->statements >= MAX_STATEMENTS; }
 
 value lower_stdlib(lowering *lo, const char *name) {
-    const symbol *s = program_find(lo->program->library, sv_from(name));
-    if (!s || s->kind != SYMBOL_FUNC)
-        return lower_error(lo, lo->b.range, "the standard library has no function '%s'", name);
-    return (value){.kind = VALUE_FUNC, .func = s->func, .module = lo->program->library};
+    for (uint32_t i = 0; i < lo->program->libraries.len; i++) {
+        const fe_module *m = lo->program->libraries.data[i];
+        const symbol *s = program_find(m, sv_from(name));
+        if (s && s->kind == SYMBOL_FUNC)
+            return (value){.kind = VALUE_FUNC, .func = s->func, .module = m};
+    }
+    return lower_error(lo, lo->b.range, "the standard library has no function '%s'", name);
 }
 
 // --- a lowering

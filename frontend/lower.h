@@ -42,7 +42,7 @@ typedef struct call_args {
     src_range range; ///< of the whole call
 } call_args;
 value lower_call(lowering *lo, const value *callee, const call_args *args);
-/// The function of stdlib.tile of this name, as a value that lower_call takes (lower.c).
+/// The function of the embedded library of this name, as a value that lower_call takes (lower.c).
 /// builtin_call uses it for rows without a builder, the reductions for their combine functions.
 value lower_stdlib(lowering *lo, const char *name);
 
@@ -102,6 +102,8 @@ enum {
 /// there is none. *refused is set if the name exists in Triton and we do not have it yet.
 const builtin *builtin_find(sv module, sv name, bool *refused);
 const builtin *builtin_find_method(sv name);
+/// True if one of the names is that of a function in libdevice.tile.
+bool builtin_any_of_libdevice(const name_map *names);
 /// Binds call arguments to the built-in's parameters and builds it.
 value builtin_call(lowering *lo, const builtin *bi, const value *self, const call_args *args);
 

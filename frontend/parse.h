@@ -101,6 +101,8 @@ bool ast_report(ast_parser *ps, src_range at, const char *fmt, ...)
 void ast_give_up(ast_parser *ps, src_range at, const char *why, unsigned limit);
 src_range ast_range(const ast_parser *ps, uint32_t begin, uint32_t end);
 sv ast_source(const ast_parser *ps, src_range r);
+/// Enters a name of the text into the module's list.
+void ast_note_name(ast_parser *ps, src_range at);
 
 ast_exprs ast_list(ast_parser *ps, ast_exprs list, ast_expr *e);
 ast_exprs ast_pair(ast_parser *ps, ast_exprs list, ast_expr *key, ast_expr *e);

@@ -12,8 +12,11 @@ enum {
     MAX_IMPORT_CHAIN = 32,
 };
 
-static const char library_text[] =
+static const char stdlib_text[] =
 #include "frontend/stdlib.inc"
+    ;
+static const char libdevice_text[] =
+#include "frontend/libdevice.inc"
     ;
 
 // --- Triton's modules
@@ -350,6 +353,11 @@ static const fe_module *read_module(fe_program *p, uint32_t file, bool is_librar
     return m;
 }
 
+static void read_library(fe_program *p, const char *path, sv text) {
+    const fe_module *m = read_module(p, diag_add_file(p->diag, path, text), true);
+    VEC_PUSH(p->arena, p->libraries, m);
+}
+
 fe_program *fe_load(arena *a, diag *d, uint32_t file, const fe_options *options) {
     static const fe_options no_options;
     uint32_t errors = diag_error_count(d);
@@ -358,9 +366,12 @@ fe_program *fe_load(arena *a, diag *d, uint32_t file, const fe_options *options)
     p->diag = d;
     p->options = options ? options : &no_options;
     read_module(p, file, false);
-    uint32_t library =
-        diag_add_file(d, "<standard library>", (sv){library_text, sizeof library_text - 1});
-    p->library = read_module(p, library, true);
+    read_library(p, "<standard library>", (sv){stdlib_text, sizeof stdlib_text - 1});
+    bool needs_libdevice = false;
+    for (uint32_t i = 0; i < p->modules.len; i++)
+        needs_libdevice |= builtin_any_of_libdevice(&p->modules.data[i]->ast->names);
+    if (needs_libdevice)
+        read_library(p, "<libdevice>", (sv){libdevice_text, sizeof libdevice_text - 1});
     check_imports(p);
     program_find_kernels(p);
     return diag_error_count(d) == errors ? p : NULL;

@@ -43,7 +43,9 @@ struct fe_program {
     diag *diag;
     const fe_options *options;
     VEC(fe_module *) modules; ///< in order of reading; the first is the main file
-    const fe_module *library;
+    /// Of the embedded library: stdlib.tile, and libdevice.tile where a name of it is used, for
+    /// most kernels need none.
+    VEC(const fe_module *) libraries;
     VEC(fe_kernel) functions; ///< of the main file
     VEC(uint32_t) kernels;    ///< those that are kernels, by index into functions
 };

@@ -22,6 +22,13 @@ static uint64_t high_half(dtype t, uint64_t a, uint64_t b) {
     return (uint64_t)(product >> dtype_bits(t));
 }
 
+static uint64_t reversed(uint64_t a) {
+    uint64_t r = 0;
+    for (unsigned i = 0; i < 64; i++)
+        r |= (a >> i & 1) << (63 - i);
+    return r;
+}
+
 // Quotient or remainder; b is not 0. The one signed overflow wraps.
 static int64_t divide(dtype t, bool quotient, int64_t a, int64_t b) {
     if (!dtype_is_signed(t)) {
@@ -84,6 +91,15 @@ static bool evaluate_int(ir_opcode opcode, dtype t, int64_t a, int64_t b, int64_
         break;
     case OP_UMULHI:
         r = high_half(t, ua, ub);
+        break;
+    case OP_POPC:
+        r = (uint64_t)__builtin_popcountll(ua);
+        break;
+    case OP_CLZ:
+        r = ua ? (uint64_t)__builtin_clzll(ua) - (64 - width) : width;
+        break;
+    case OP_BREV:
+        r = reversed(ua) >> (64 - width);
         break;
     case OP_DIV:
     case OP_REM:
@@ -151,6 +167,12 @@ static bool evaluate_float(const ir_op *op, dtype t, const double *x, double *ou
         break;
     case OP_CEIL:
         *out = ceil(a);
+        break;
+    case OP_RINT:
+        *out = nearbyint(a);
+        break;
+    case OP_TRUNC:
+        *out = trunc(a);
         break;
     default:
         return false;

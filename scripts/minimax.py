@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the polynomials of codegen/emit_math.c, emit_erf.c and nvptx_trig.c, with their errors.
+"""Prints the polynomials of codegen/emit_math.c, emit_erf.c and nvptx_trig.c and of
+frontend/libdevice.tile, with their errors.
 
 Every one is a minimax fit made here by the exchange algorithm of Remez: the polynomial whose
 weighted error has the least maximum over the interval. The weight makes that error one of the
@@ -122,6 +123,64 @@ def tanh_near(z):  # tanh x = x + x z * this
     return (mp.tanh(x) / x - 1) / z
 
 
+def expm1_rest(r):  # e^r - 1 = r + r^2/2 + r^3 * this
+    if abs(r) < mpf("1e-12"):
+        return mpf(1) / 6 + r / 24
+    return (mp.expm1(r) - r - r * r / 2) / r**3
+
+
+def atanh_rest(z):  # log((1 + s) / (1 - s)) = 2 (s + s z (1/3 + z * this)), with z = s^2
+    s = mp.sqrt(z)
+    return (mp.atanh(s) / s - 1 - z / 3) / z**2
+
+
+def arctangent(z):  # atan t = t + t z * this, with z = t^2
+    t = mp.sqrt(z)
+    return (mp.atan(t) / t - 1) / z
+
+
+def arcsine(z):  # asin t = t + t z * this, with z = t^2
+    t = mp.sqrt(z)
+    return (mp.asin(t) / t - 1) / z
+
+
+ERFC_MIDDLE = 4
+
+
+def erfc_scaled(t):  # (1 + 2 x) e^(x^2) erfc x = this, with t = (x - 4) / (x + 4)
+    x = ERFC_MIDDLE * (1 + t) / (1 - t)
+    return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+
+def erfc_place(x):
+    return (mpf(x) - ERFC_MIDDLE) / (mpf(x) + ERFC_MIDDLE)
+
+
+def erfinv_at(w):  # erfinv x = x * this, with w = -log(1 - x^2)
+    x = mp.sqrt(-mp.expm1(-w))
+    with mp.workprec(120):
+        return erf_inverse(x, mp.exp(-w) / (1 + x)) / x
+
+
+def erf_inverse(x, rest):
+    """By Newton's method; rest = 1 - x."""
+    y = mp.sqrt(-mp.log(rest)) if x > mpf("0.9") else x
+    for _ in range(40):
+        step = (mp.erfc(y) - rest) * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+        y += step
+        if abs(step) < mpf("1e-30") * abs(y):
+            break
+    return y
+
+
+def erfinv_near(u):  # w = u + 2.5
+    return erfinv_at(u + mpf("2.5"))
+
+
+def erfinv_far(middle):  # sqrt(w) = u + middle
+    return lambda u: erfinv_at((u + middle)**2)
+
+
 SINE_WEIGHT = lambda z: z / mp.sinc(mp.sqrt(z))
 COSINE_WEIGHT = lambda z: z**2 / mp.cos(mp.sqrt(z))
 ERF_WEIGHT = lambda z: mp.sqrt(z) / mp.erf(mp.sqrt(z))
@@ -129,6 +188,12 @@ ERFC_WEIGHT = lambda u: mp.erfc(1 + u) / mp.erf(1 + u)
 TANH_WEIGHT = lambda z: z * mp.sqrt(z) / mp.tanh(mp.sqrt(z))
 LOG_WEIGHT = lambda f: abs(f**3 / mp.log1p(f)) if abs(f) > mpf("1e-15") else f * f
 LOG_ODD_WEIGHT = lambda z: z / 2
+EXPM1_WEIGHT = lambda r: abs(r**3 / mp.expm1(r)) if abs(r) > mpf("1e-12") else r * r
+ATANH_WEIGHT = lambda z: z**2
+ATAN_WEIGHT = lambda z: z * mp.sqrt(z) / mp.atan(mp.sqrt(z))
+ASIN_WEIGHT = lambda z: z * mp.sqrt(z) / mp.asin(mp.sqrt(z))
+ERFC_SCALED_WEIGHT = lambda t: 1 / erfc_scaled(t)
+HALF_LN2 = mp.log(2) / 2 + mpf("0.002")
 
 # name: function, weight, interval, degree, rounding
 FITS = {
@@ -138,6 +203,19 @@ FITS = {
     "erf_near_f32": (erf_near, ERF_WEIGHT, TINY, 1, 6, to_fp32),
     "erf_far_f32": (erfc_log, ERFC_WEIGHT, TINY, 3, 7, to_fp32),
     "tanh_f32": (tanh_near, TANH_WEIGHT, TINY, mpf("0.3025"), 4, to_fp32),
+    "expm1_f32": (expm1_rest, EXPM1_WEIGHT, -HALF_LN2, HALF_LN2, 4, to_fp32),
+    "atanh_f32": (atanh_rest, ATANH_WEIGHT, TINY, mpf("0.02945"), 3, to_fp32),
+    "atan_f32": (arctangent, ATAN_WEIGHT, TINY, 1, 8, to_fp32),
+    "asin_f32": (arcsine, ASIN_WEIGHT, TINY, mpf("0.25"), 5, to_fp32),
+    "erfc_f32": (erfc_scaled, ERFC_SCALED_WEIGHT, -1, erfc_place(10.2), 10, to_fp32),
+    "erfinv_near": (erfinv_near, lambda u: 1 / erfinv_near(u), -mpf("2.49999"), mpf("2.5"), 9, to_fp32),
+    "erfinv_far_f32": (erfinv_far(3), lambda u: 1 / erfinv_far(3)(u), -mpf("0.765"), mpf("1.1"), 8, to_fp32),
+    "expm1_f64": (expm1_rest, EXPM1_WEIGHT, -HALF_LN2, HALF_LN2, 10, float),
+    "atanh_f64": (atanh_rest, ATANH_WEIGHT, TINY, mpf("0.02945"), 8, float),
+    "atan_f64": (arctangent, ATAN_WEIGHT, TINY, 1, 19, float),
+    "asin_f64": (arcsine, ASIN_WEIGHT, TINY, mpf("0.25"), 12, float),
+    "erfc_f64": (erfc_scaled, ERFC_SCALED_WEIGHT, -1, erfc_place(27.3), 23, float),
+    "erfinv_far_f64": (erfinv_far(4), lambda u: 1 / erfinv_far(4)(u), -mpf("1.765"), mpf("2.1"), 10, float),
     "sine_f64": (sine, SINE_WEIGHT, TINY, (mp.pi / 4 + TINY)**2, 5, float),
     "cosine_f64": (cosine, COSINE_WEIGHT, TINY, (mp.pi / 4 + TINY)**2, 5, float),
     "log_f64": (log_odd, LOG_ODD_WEIGHT, TINY, (mp.sqrt(2) - 1)**4, 6, float),

@@ -34,7 +34,7 @@ for file in runtime/*.[ch]; do
 done
 allow support/*.[ch] : support/
 allow ir/*.[chy] : ir/ support/
-allow frontend/*.[chly] : frontend/ ir/ support/ lexer.h parser.h stdlib.inc
+allow frontend/*.[chly] : frontend/ ir/ support/ lexer.h parser.h stdlib.inc libdevice.inc
 allow codegen/*.[ch] : codegen/ ir/ support/
 allow runtime/compile.c : runtime/ codegen/ frontend/ ir/ support/
 allow "${runtime[@]}" : runtime/ codegen/host_exec.h ir/dtype.h support/

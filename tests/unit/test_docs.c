@@ -174,6 +174,7 @@ typedef struct row {
 static const row rows[] = {
 #define BUILTIN(name, build, flags, signature) {name, signature, false},
 #define STDLIB(name, flags, signature) {name, signature, false},
+#define LIBDEVICE(name, signature) {name, signature, false},
 #define REFUSED(name, flags) {name, "", true},
 #include "frontend/builtins.def"
 };
