@@ -1,9 +1,41 @@
 // What of a Python file is not ours. A .py file holds kernels among host code that may use any
-// Python there is, so the file is first cut into top-level blocks (a logical line and all that is
-// indented below it) by a light reading that knows only strings, comments and brackets. Blocks that
-// are not a jit function, an import that may matter, or a plain assignment are overwritten with
-// spaces; the parser then sees blank lines there, and all positions stay what they were.
+// Python there is, so the file is first cut into blocks (a logical line and all that is indented
+// below it) by a light reading that knows only strings, comments and brackets. Blocks that are not
+// a jit function, an import, or a plain assignment are overwritten with spaces; the
+// parser then sees blank lines there, and all positions stay what they were. Of an `if` or a `try`
+// at the top level all branches are read, and where two of them bind a name, the first one counts:
+// with `if not` the other, and `except` comes last. Host functions and classes are searched for jit
+// functions only. What is kept of such a block stands at its own column, which host_blocks tells.
 #include "frontend/parse.h"
+
+enum { MAX_HOST_DEPTH = 16 };
+
+typedef struct host_name {
+    sv name;
+    bool is_function;
+} host_name;
+
+/// A reading of the file, or of a part of it, and the names that were bound so far.
+typedef struct host_reader {
+    ast_parser *ps;
+    sv text;
+    char *buffer;     ///< a copy of the text, to blank; NULL to look only
+    sv alias;         ///< of triton
+    bool keeps_plain; ///< functions without decorators are kept
+    bool found_jit;
+    unsigned depth;
+    struct {
+        host_name *data;
+        uint32_t len, cap;
+    } bound;
+} host_reader;
+
+/// Where a block stands.
+typedef struct host_place {
+    bool is_inside;   ///< a host function or class: only jit functions and Triton's imports count
+    bool is_fallback; ///< a name that was bound since `since` is not bound again
+    uint32_t since;
+} host_place;
 
 bool ast_is_word(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -100,12 +132,26 @@ static uint32_t logical_end(sv text, uint32_t i) {
     return (uint32_t)text.len;
 }
 
-// The offset behind the block that starts at i: its first line and all indented lines after it.
+// The column of offset i, or UINT32_MAX if it is not the first thing on its line.
+static uint32_t column_of(sv text, uint32_t i) {
+    uint32_t begin = i, column = 0;
+    while (begin && is_blank(text.data[begin - 1]))
+        begin--;
+    if (begin && !is_end(text.data[begin - 1]))
+        return UINT32_MAX;
+    for (; begin < i; begin++)
+        column = text.data[begin] == '\t'   ? (column / 8 + 1) * 8
+                 : text.data[begin] == '\f' ? 0
+                                            : column + 1;
+    return column;
+}
+
+// The offset behind the block that starts at i: its first line and all deeper ones after it.
 static uint32_t block_end(sv text, uint32_t i) {
-    uint32_t end = logical_end(text, i);
+    uint32_t column = column_of(text, i), end = logical_end(text, i);
     for (;;) {
         uint32_t next = skip_blank_lines(text, end);
-        if (next >= text.len || next == 0 || is_end(text.data[next - 1]) || next == end)
+        if (next >= text.len || next == end || column_of(text, next) <= column)
             return end;
         end = logical_end(text, next);
     }
@@ -166,15 +212,6 @@ static bool imports_triton(sv text, uint32_t i, sv *alias) {
     }
 }
 
-// `from x import y`: triton's, relative, or a module that may lie beside the file.
-static bool import_from_matters(sv text, uint32_t i) {
-    i = skip_blanks(text, i);
-    if (i < text.len && text.data[i] == '.')
-        return true;
-    dotted d = dotted_at(text, i);
-    return d.words == 1 || sv_is(d.first, "triton");
-}
-
 // The decorators that make a function a kernel or a helper of one.
 static bool is_jit(sv text, uint32_t i, sv alias) {
     static const char *const names[] = {"jit", "autotune", "heuristics", "constexpr_function",
@@ -197,50 +234,163 @@ static bool is_assignment(sv text, uint32_t i) {
     return i + 1 >= text.len || text.data[i + 1] != '=';
 }
 
-static void blank(char *buffer, uint32_t begin, uint32_t end) {
-    for (uint32_t i = begin; i < end; i++)
-        if (!is_end(buffer[i]))
-            buffer[i] = ' ';
+// The name that a kept block binds; of an import its first one.
+static sv bound_name(sv text, uint32_t i) {
+    sv word = word_at(text, i);
+    uint32_t behind = skip_blanks(text, (uint32_t)(i + word.len));
+    bool is_from = sv_is(word, "from");
+    if (sv_is(word, "def"))
+        return word_at(text, behind);
+    if (!is_from && !sv_is(word, "import"))
+        return word;
+    while (is_from && behind < text.len && !is_end(text.data[behind]) &&
+           !sv_is(word_at(text, behind), "import"))
+        behind += word_at(text, behind).len ? (uint32_t)word_at(text, behind).len : 1;
+    if (is_from)
+        behind = skip_blanks(text, behind + (uint32_t)strlen("import"));
+    while (behind < text.len &&
+           (text.data[behind] == '(' || is_blank(text.data[behind]) || is_end(text.data[behind])))
+        behind++;
+    dotted d = dotted_at(text, behind);
+    uint32_t as = skip_blanks(text, d.end);
+    return d.words && sv_is(word_at(text, as), "as") ? word_at(text, skip_blanks(text, as + 2))
+                                                     : d.first;
 }
 
-// Goes through the top-level blocks. Blanks what is not ours in `buffer`, if one is given; says
-// whether there is a jit function.
-static bool read_blocks(sv text, char *buffer, bool keep_plain_functions) {
-    sv alias = {0};
-    bool decorated = false, jit = false, any_jit = false;
-    uint32_t begin = 0; // of the block, its decorators included
-    uint32_t i = sv_starts_with(text, "\xEF\xBB\xBF") ? 3 : 0;
-    for (i = skip_blank_lines(text, i); i < text.len; i = skip_blank_lines(text, i)) {
+// Would the block bind a name again that it must not? A function stays what it is: what is assigned
+// to its name wraps its launch, as in k = autotune(k).
+static bool is_taken(const host_reader *r, host_name n, host_place place) {
+    for (uint32_t i = 0; i < r->bound.len; i++) {
+        const host_name *b = &r->bound.data[i];
+        bool counts = (place.is_fallback && i >= place.since) || (b->is_function && !n.is_function);
+        if (counts && sv_equal(b->name, n.name))
+            return true;
+    }
+    return false;
+}
+
+static void blank(host_reader *r, uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; r->buffer && i < end; i++)
+        if (!is_end(r->buffer[i]))
+            r->buffer[i] = ' ';
+}
+
+static void read_blocks(host_reader *r, uint32_t i, uint32_t end, host_place place);
+
+// Blanks the header of the block in [begin, end), whose first line without decorators is at
+// `header`, and reads what is below it.
+static void enter(host_reader *r, uint32_t begin, uint32_t header, uint32_t end, host_place place) {
+    uint32_t body = r->depth < MAX_HOST_DEPTH ? logical_end(r->text, header) : end;
+    blank(r, begin, body);
+    r->depth++;
+    if (body < end)
+        read_blocks(r, body, end, place);
+    r->depth--;
+}
+
+// Binds the names that the branches from i on bind, without touching their text.
+static void look_ahead(host_reader *r, uint32_t i, host_place place) {
+    static const char *const others[] = {"elif", "else", NULL};
+    sv text = r->text;
+    char *buffer = r->buffer;
+    r->buffer = NULL;
+    for (i = skip_blank_lines(text, i); i < text.len && ast_word_is_one_of(text, i, others);) {
         uint32_t end = block_end(text, i);
+        enter(r, i, i, end, place);
+        i = skip_blank_lines(text, end);
+    }
+    r->buffer = buffer;
+}
+
+// One branch of an `if`, a `try` or a `with`. `*chain` is the number of names that were bound before
+// its first branch.
+static void read_branch(host_reader *r, uint32_t i, uint32_t end, host_place place,
+                        uint32_t *chain) {
+    static const char *const others[] = {"elif", "else", "except", NULL};
+    static const char *const negation[] = {"not", NULL};
+    sv word = word_at(r->text, i);
+    uint32_t behind = skip_blanks(r->text, (uint32_t)(i + word.len));
+    bool is_other = is_one_of(word, others);
+    bool is_negated = sv_is(word, "if") && ast_word_is_one_of(r->text, behind, negation);
+    if (!is_other && !sv_is(word, "finally"))
+        *chain = r->bound.len;
+    if (!place.is_fallback)
+        place.since = *chain;
+    if (is_negated)
+        look_ahead(r, end, place);
+    place.is_fallback |= is_other || is_negated;
+    enter(r, i, i, end, place);
+    if (is_negated) // the other branches come now
+        r->bound.len = *chain;
+}
+
+// Is the block at i kept? It has decorators that say `jit`, or has none, or others.
+static bool is_ours(host_reader *r, uint32_t i, bool decorated, bool jit, host_place place) {
+    sv text = r->text, word = word_at(text, i);
+    uint32_t behind = (uint32_t)(i + word.len);
+    if (sv_is(word, "def"))
+        return jit || (!decorated && !place.is_inside && r->keeps_plain);
+    if (decorated)
+        return false;
+    if (sv_is(word, "import"))
+        return imports_triton(text, behind, &r->alias) || !place.is_inside;
+    if (sv_is(word, "from"))
+        return !place.is_inside || sv_is(dotted_at(text, behind).first, "triton");
+    return !place.is_inside && is_assignment(text, i);
+}
+
+static void keep(host_reader *r, uint32_t i, host_name name) {
+    VEC_PUSH(r->ps->arena, r->bound, name);
+    if (r->buffer)
+        VEC_PUSH(r->ps->arena, r->ps->host_blocks, i);
+}
+
+// Goes through the blocks in [i, end) and blanks what is not ours.
+static void read_blocks(host_reader *r, uint32_t i, uint32_t end, host_place place) {
+    static const char *const branches[] = {"if",     "elif",    "else", "try",
+                                           "except", "finally", "with", NULL};
+    static const char *const scopes[] = {"def", "class", NULL};
+    sv text = r->text;
+    bool decorated = false, jit = false;
+    uint32_t begin = i, chain = r->bound.len; // of the block, its decorators included
+    for (i = skip_blank_lines(text, i); i < end; i = skip_blank_lines(text, i)) {
+        uint32_t next = block_end(text, i);
         sv word = word_at(text, i);
-        uint32_t behind = (uint32_t)(i + word.len);
+        next = next < end ? next : end;
         if (!decorated)
             begin = i;
         if (text.data[i] == '@') {
             decorated = true;
-            jit |= is_jit(text, i + 1, alias);
-            i = end;
+            jit |= is_jit(text, i + 1, r->alias);
+            i = next;
             continue;
         }
         bool is_def = sv_is(word, "def");
-        bool keep = is_def                  ? jit || (!decorated && keep_plain_functions)
-                    : decorated             ? false
-                    : sv_is(word, "import") ? imports_triton(text, behind, &alias)
-                    : sv_is(word, "from")   ? import_from_matters(text, behind)
-                                            : is_assignment(text, i);
-        if (!keep && buffer)
-            blank(buffer, begin, end);
-        any_jit |= is_def && jit;
+        r->found_jit |= is_def && jit;
+        if (!decorated && is_one_of(word, branches) && !is_assignment(text, i)) {
+            read_branch(r, i, next, place, &chain);
+        } else {
+            host_name name = {bound_name(text, i), is_def};
+            if (is_ours(r, i, decorated, jit, place) && !is_taken(r, name, place))
+                keep(r, begin, name);
+            else if (is_one_of(word, scopes))
+                enter(r, begin, i, next, (host_place){true, true, 0});
+            else
+                blank(r, begin, next);
+        }
         decorated = jit = false;
-        i = end;
+        i = next;
     }
-    if (decorated && buffer)
-        blank(buffer, begin, (uint32_t)text.len);
-    return any_jit;
+    if (decorated)
+        blank(r, begin, end);
 }
 
 // A file without any jit function may hold helpers that are not marked, so they are kept there.
-void ast_blank_host_code(sv text, char *buffer) {
-    bool any_jit = read_blocks(text, NULL, false);
-    read_blocks(text, buffer, !any_jit);
+void ast_blank_host_code(ast_parser *ps, char *buffer) {
+    host_reader look = {.ps = ps, .text = ps->text}, edit = {.ps = ps, .text = ps->text};
+    uint32_t size = (uint32_t)ps->text.len;
+    read_blocks(&look, ps->begin, size, (host_place){0});
+    edit.buffer = buffer;
+    edit.keeps_plain = !look.found_jit;
+    read_blocks(&edit, ps->begin, size, (host_place){0});
 }

@@ -150,8 +150,25 @@ static int shallower(ast_parser *ps, indent_level level, src_range at) {
     return TOK_DEDENT;
 }
 
+// A block of a Python file is at the top level, at whatever column it stands: the header above it,
+// an `if` perhaps, is blank now.
+static int enter_host_block(ast_parser *ps, src_range token) {
+    while (ps->num_levels > 1)
+        ps->pending_dedents += !ps->levels[--ps->num_levels].silent;
+    ps->levels[0] = measure(ps, token.begin);
+    if (!ps->pending_dedents)
+        return 0;
+    ps->pending_dedents--;
+    return TOK_DEDENT;
+}
+
 // Compares the first token of a line with the open blocks; gives INDENT, DEDENT or 0.
 static int indentation(ast_parser *ps, src_range token) {
+    while (ps->next_block < ps->host_blocks.len &&
+           ps->host_blocks.data[ps->next_block] < token.begin)
+        ps->next_block++;
+    if (ps->next_block < ps->host_blocks.len && ps->host_blocks.data[ps->next_block] == token.begin)
+        return enter_host_block(ps, token);
     indent_level level = measure(ps, token.begin), top = ps->levels[ps->num_levels - 1];
     src_range at = here(ps, token.begin);
     uint32_t errors = ps->num_errors;
@@ -341,7 +358,7 @@ static bool run(ast_parser *ps) {
     char *buffer = arena_alloc(ps->arena, (size_t)size + 2); // the scanner wants two NULs behind
     memcpy(buffer, ps->text.data + ps->begin, size);
     if (ps->python_host && !ps->one_expression)
-        ast_blank_host_code(ps->text, buffer - ps->begin);
+        ast_blank_host_code(ps, buffer - ps->begin);
     ps->offset = ps->begin;
     ps->num_levels = 1;
     ps->at_line_start = !ps->one_expression;

@@ -195,6 +195,13 @@ value lower_inline(lowering *lo, const value *callee, const call_args *args) {
     return result;
 }
 
+/// tl.float32(x): a number of that type.
+static value call_type(lowering *lo, const value *callee, const call_args *args) {
+    if (args->num_positional == 1 && !args->num_keywords)
+        return sem_cast_type(lo, args->positional[0], callee->type, SV(""), false, args->range);
+    return lower_error(lo, args->range, "a type is called with the one value to convert");
+}
+
 value lower_call(lowering *lo, const value *callee, const call_args *args) {
     switch (callee->kind) {
     case VALUE_POISON:
@@ -204,8 +211,7 @@ value lower_call(lowering *lo, const value *callee, const call_args *args) {
     case VALUE_FUNC:
         return lower_inline(lo, callee, args);
     case VALUE_DTYPE:
-        return lower_error(lo, args->range, "a type cannot be called; convert with x.to(%s)",
-                           ir_type_string(lo->arena, callee->type));
+        return call_type(lo, callee, args);
     default:
         return lower_error(lo, args->range, "%s cannot be called",
                            value_describe(lo->arena, callee));

@@ -53,6 +53,12 @@ static value lower_symbol(lowering *lo, const fe_module *m, const symbol *s, src
     case SYMBOL_IMPORT:
         break;
     }
+    if (s->problem) {
+        value v =
+            lower_error(lo, range, "'%" SV_FMT "' cannot be used: %s", SV_ARG(s->name), s->problem);
+        diag_note(lo->diag, s->range, "it is imported here");
+        return v;
+    }
     return lower_error(lo, range,
                        "'%" SV_FMT "' is imported from '%" SV_FMT
                        "', which kernels cannot use; pass what is needed of it as an argument",

@@ -60,6 +60,13 @@ typedef struct ast_parser {
     bool has_held;
     bool after_decorator; ///< the last top-level line was one
 
+    // host_code.c
+    struct {
+        uint32_t *data;
+        uint32_t len, cap;
+    } host_blocks;       ///< where the blocks of a .py file begin that are kept
+    uint32_t next_block; ///< the first of them that was not reached
+
     // errors
     struct ast_parser *outer; ///< of an expression: who reads the f-string
     struct {
@@ -188,10 +195,10 @@ ast_expr *ast_parse_expression(ast_parser *outer, uint32_t begin, uint32_t end);
 bool ast_report_open_bracket(ast_parser *ps, src_range found);
 
 // --- host_code.c
-/// Overwrites with spaces what of a Python file is neither a jit function, an import of interest,
-/// nor a plain assignment. In a file without jit functions, those without decorators are kept.
-/// `buffer` is a copy of `text`.
-void ast_blank_host_code(sv text, char *buffer);
+/// Overwrites with spaces what of a Python file is neither a jit function, an import, nor a
+/// plain assignment, and lists where what is left begins in ps->host_blocks. In a file without
+/// jit functions, those without decorators are kept. `buffer` is a copy of the text.
+void ast_blank_host_code(ast_parser *ps, char *buffer);
 /// The offset after the comment, the string or the single character that starts at i.
 uint32_t ast_skip_text(sv text, uint32_t i);
 /// Whether a character can be part of a name, and whether the name at i is in a list that ends in

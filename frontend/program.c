@@ -253,19 +253,20 @@ static void import_triton_member(fe_program *p, fe_module *m, const ast_import *
 
 /// from .file import name [as alias]
 static void import_from_file(fe_program *p, fe_module *m, const ast_import *im) {
-    if (!im->path.len) {
-        diag_error(p->diag, im->range, "a function is imported by 'from .file import name'");
-        return;
-    }
-    const fe_module *from = find_import(p, m, im);
+    const fe_module *from = im->path.len ? find_import(p, m, im) : NULL;
     symbol s = {.kind = SYMBOL_FOREIGN, .path = im->path, .range = im->range};
     s.name = im->alias.len ? im->alias : im->name;
     if (!from) {
-        if (!m->is_python || im->dots)
-            diag_error(p->diag, im->range,
-                       "cannot find '%" SV_FMT ".tile' or '%" SV_FMT
-                       ".py' beside this file or in a folder given by -I",
-                       SV_ARG(im->path), SV_ARG(im->path));
+        if (!im->path.len)
+            s.problem = "a function is imported by 'from .file import name'";
+        else if (!m->is_python || im->dots)
+            s.problem = sv_format(p->arena,
+                                  "cannot find '%" SV_FMT ".tile' or '%" SV_FMT
+                                  ".py' beside this file or in a folder given by -I",
+                                  SV_ARG(im->path), SV_ARG(im->path))
+                            .data;
+        if (!m->is_python) // of a Python file it may be host code that imports this
+            diag_error(p->diag, im->range, "%s", s.problem);
         if (!sv_is(im->name, "*"))
             add_symbol(p, m, s);
         return;
@@ -299,17 +300,24 @@ static void add_import(fe_program *p, fe_module *m, const ast_import *im) {
         import_from_file(p, m, im);
 }
 
+static void check_import(fe_program *p, const fe_module *importer, symbol *s) {
+    const fe_module *m = s->from_module;
+    if (s->kind != SYMBOL_IMPORT || program_resolve(&m, s->member))
+        return;
+    s->problem = sv_format(p->arena, "'%s' has no function or constant '%" SV_FMT "'",
+                           diag_file_path(p->diag, s->from_module->file), SV_ARG(s->member))
+                     .data;
+    if (!importer->is_python)
+        diag_error(p->diag, s->range, "%s", s->problem);
+    s->kind = SYMBOL_FOREIGN;
+}
+
 /// Names imported from other files exist there. Checked once all is read: files may import each
 /// other.
 static void check_imports(fe_program *p) {
     for (uint32_t i = 0; i < p->modules.len; i++)
-        for (uint32_t k = 0; k < p->modules.data[i]->symbols.len; k++) {
-            const symbol *s = &p->modules.data[i]->symbols.data[k];
-            const fe_module *m = s->from_module;
-            if (s->kind == SYMBOL_IMPORT && !program_resolve(&m, s->member))
-                diag_error(p->diag, s->range, "'%s' has no function or constant '%" SV_FMT "'",
-                           diag_file_path(p->diag, s->from_module->file), SV_ARG(s->member));
-        }
+        for (uint32_t k = 0; k < p->modules.data[i]->symbols.len; k++)
+            check_import(p, p->modules.data[i], &p->modules.data[i]->symbols.data[k]);
 }
 
 // --- modules

@@ -24,7 +24,8 @@ typedef struct symbol {
     const ast_func *func;
     const ast_global *global;
     sv path;
-    sv member; ///< imported name; empty for a module itself
+    sv member;           ///< imported name; empty for a module itself
+    const char *problem; ///< FOREIGN: why it cannot be used, if more is known than that
     const fe_module *from_module;
     src_range range;
 } symbol;

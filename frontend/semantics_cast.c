@@ -105,16 +105,13 @@ value sem_condition(lowering *lo, value x, src_range range) {
     lower_set_range(lo, range);
     if (x.kind != VALUE_IR)
         return value_ir(ir_const_int(&lo->b, ir_scalar_type(DT_I1), value_truth(&x)));
-    if (value_is_pointer(&x))
-        return lower_error(lo, range,
-                           "a condition must be a number, not %s; compare its address: "
-                           "p.to(tl.int64) != 0",
-                           sem_describe(lo, &x));
     if (ir_type_elements(x.ir->type) != 1)
         return lower_error(lo, range,
                            "a condition must be a scalar, got %s; use tl.where to "
                            "choose by element, or reduce it first",
                            sem_describe(lo, &x));
-    ir_value *scalar = sem_reshape(lo, x.ir, &(tile_shape){.rank = 0});
-    return value_with_ir(x, sem_cast_ir(lo, scalar, DT_I1));
+    x.ir = sem_reshape(lo, x.ir, &(tile_shape){.rank = 0});
+    if (value_is_pointer(&x)) // is there one? None is known at compile time
+        return cast_pointer(lo, x, ir_scalar_type(DT_I1), range);
+    return value_with_ir(x, sem_cast_ir(lo, x.ir, DT_I1));
 }

@@ -275,19 +275,22 @@ static value subscript_tuple(lowering *lo, const value *x, const value *index, u
     return x->items[i < 0 ? i + count : i];
 }
 
-/// x[:, None]: None makes a dimension of extent 1, ':' goes past one.
+/// x[:, None]: None makes a dimension of extent 1, ':' goes past one. A scalar has none to go past,
+/// and takes the dimensions that None makes.
 static value subscript_tile(lowering *lo, value x, const value *index, uint32_t n,
                             src_range range) {
     unsigned rank = x.ir->type.rank, axis = 0, kept = 0;
     for (uint32_t i = 0; i < n; i++)
         kept += index[i].kind == VALUE_SLICE;
-    if (kept > rank)
+    if (kept > rank && rank)
         return lower_error(lo, range, "too many ':' for %s, which has %u dimension%s",
                            sem_describe(lo, &x), rank, rank == 1 ? "" : "s");
-    for (uint32_t i = 0; i < n; i++, axis++) {
+    for (uint32_t i = 0; i < n; i++) {
         const value *item = &index[i];
-        if (item->kind == VALUE_SLICE && item->num_items == 0)
+        if (item->kind == VALUE_SLICE && item->num_items == 0) {
+            axis += rank != 0;
             continue;
+        }
         if (item->kind != VALUE_NONE)
             return lower_error(lo, value_place(item, range),
                                "%s is subscripted by ':' and None only, not by %s%s",
@@ -296,7 +299,7 @@ static value subscript_tile(lowering *lo, value x, const value *index, uint32_t 
                                value_is_pointer(&x) ? "; to read an element: tl.load(p + i)" : "");
         if (x.ir->type.rank == IR_MAX_RANK)
             return lower_error(lo, range, "a tile has at most %d dimensions", IR_MAX_RANK);
-        x.ir = sem_expand_dims(lo, x.ir, axis);
+        x.ir = sem_expand_dims(lo, x.ir, axis++);
     }
     return x;
 }

@@ -211,6 +211,8 @@ void program_check_decorators(fe_program *p, const ast_func *f) {
         const ast_expr *e = f->decorators.data[i];
         ast_func just_this = {.decorators = {.data = &f->decorators.data[i], .len = 1}};
         if (!program_is_jit(&just_this)) {
+            if (p->modules.data[0]->is_python && program_is_jit(f))
+                continue; // of the host: it wraps what launches the kernel
             diag_error(p->diag, e->range,
                        "unknown decorator; a function can have @triton.jit, @triton.autotune and "
                        "@triton.heuristics, or none");
@@ -245,8 +247,10 @@ static fe_param *find_listed(fe_kernel *k, const ast_expr *e) {
     return NULL;
 }
 
-/// Marks the parameters that do_not_specialize=["name", 3] lists.
+/// Marks the parameters that do_not_specialize=["name", 3] lists. A Python file may compute the list,
+/// which is a matter of the host, or name what is gone, as Triton lets it.
 static void read_do_not_specialize(fe_program *p, const ast_func *f, fe_kernel *k) {
+    bool is_python = p->modules.data[0]->is_python;
     for (uint32_t d = 0; d < f->decorators.len; d++) {
         const ast_expr *call = f->decorators.data[d];
         for (uint32_t w = 0; w < call->num_keywords; w++) {
@@ -254,13 +258,13 @@ static void read_do_not_specialize(fe_program *p, const ast_func *f, fe_kernel *
             if (!sv_starts_with(call->keywords[w].name, "do_not_specialize") ||
                 list->kind == EXPR_NONE)
                 continue;
-            if (list->kind != EXPR_LIST && list->kind != EXPR_TUPLE)
+            if (list->kind != EXPR_LIST && list->kind != EXPR_TUPLE && !is_python)
                 diag_error(p->diag, list->range, "expected a list of parameters' names or numbers");
             for (uint32_t i = 0; i < list->items.len; i++) {
                 fe_param *param = find_listed(k, list->items.data[i]);
                 if (param)
                     param->do_not_specialize = true;
-                else
+                else if (!is_python)
                     diag_error(p->diag, list->items.data[i]->range,
                                "'%" SV_FMT "' has no such parameter; expected the name or number "
                                "of one",

@@ -127,12 +127,12 @@ static void test_python_host(void **state) {
                      true);
     assert_string_equal(errors(&p), "");
     assert_string_equal(printed(&p),
-                        "import triton as tr\nfrom .u import f\nfrom .u import g\n"
+                        "import os\nimport triton as tr\nfrom .u import f\nfrom .u import g\n"
                         "constant N = 3\n@other\n@tr.jit\ndef k\n  param n\n  return n\n");
     arena_destroy(p.arena);
     p = parse(SV("import os\n@triton.jit\ndef k(n):\n    return = n\ndef host(): pass\n"), true);
     assert_int_equal(diag_error_count(p.diag), 1);
-    assert_string_equal(printed(&p), "@triton.jit\ndef k\n  param n\n");
+    assert_string_equal(printed(&p), "import os\n@triton.jit\ndef k\n  param n\n");
     arena_destroy(p.arena);
     p = parse(
         SV("@triton.jit\ndef k(n):\n    for f() in n:\n        pass\nN = 0777\nM = f'{1 2}'\n"),

@@ -2,11 +2,12 @@
 # Of a Python file only kernels, imports that may matter and plain assignments are read; what is
 # around them may be any Python there is, or none.
 
+# CHECK:      import os
+# CHECK:      import torch
 # CHECK:      import triton as tr
 # CHECK-NEXT: import triton.language as tl
 # CHECK-NEXT: from triton.language.extra import libdevice
 # CHECK-NEXT: from triton import jit
-# CHECK-NOT:  torch
 # CHECK:      from .utils import helper
 # CHECK-NEXT: from .utils import other as o
 # CHECK-NEXT: from siblings import thing
@@ -23,6 +24,7 @@
 # CHECK-NEXT:   if (compare BLOCK '>' 3)
 # CHECK-NEXT:     assign y = 1
 # CHECK-NEXT:   expr (call tl.store (+ x_ptr o) o)
+# CHECK-NEXT: import foo
 # CHECK-NEXT: @(call jit do_not_specialize=(list "n"))
 # CHECK-NEXT: def k2
 # CHECK-NEXT:   param n
