@@ -305,7 +305,7 @@ bool block_resolve(lowering *lo, const char *what, const value *boundary, const 
         (padding && !block_read_padding(lo, padding, block.type.pointee, &fill, range)))
         return false;
     block_access(lo, &block, block.items + 1 + 2 * rank, checked, ptr, mask, range);
-    if (other && checked)
+    if (other && mask->kind != VALUE_NONE) // else all of it is known to be in bounds
         *other = fill;
     return ptr->kind == VALUE_IR;
 }

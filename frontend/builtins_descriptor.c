@@ -62,7 +62,9 @@ static bool read_place(lowering *lo, const char *what, const value *desc, const 
 
 /// A load of what the mask lets through; the rest is what the descriptor says.
 static value load_masked(lowering *lo, const value *desc, value ptr, value mask, src_range range) {
-    value none = value_none(), other = desc->i ? value_float(__builtin_nan("")) : none;
+    value none = value_none(), other = none;
+    if (desc->i && mask.kind != VALUE_NONE)
+        other = value_float(__builtin_nan(""));
     value args[] = {ptr, mask, other, none, none, none, none, value_bool(false)};
     return build_load(lo, args, range);
 }

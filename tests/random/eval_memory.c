@@ -68,9 +68,53 @@ static cell *element(evaluator *ev, int b, int64_t offset, const node *at) {
 typedef struct access {
     value ptr;
     const cell *mask, *other; ///< or NULL
+    bool nan;                 ///< what is masked off is NaN
 } access;
 
+/// A scalar integer.
+static int64_t read_int(evaluator *ev, const node *n) {
+    value v = eval(ev, n);
+    if (v.t.rank || !is_int(v.t.elem) || v.t.elem == T_I1)
+        eval_fail(ev, V_TYPES, n);
+    return v.c[0].i;
+}
+
+/// The elements of a block, and which of them are in bounds. In an array that is known to lie in the
+/// buffer, an element that is out of bounds and not checked is still an element of something.
+static access read_block(evaluator *ev, const node *n) {
+    value base = eval(ev, n->kid[0]);
+    int rank = n->type.rank;
+    bool moves = n->num_kids == 1 + 2 * rank;
+    access a = {.ptr = {.t = n->type, .c = eval_cells(ev, numel(n->type))}, .nan = n->variant};
+    cell *mask = eval_cells(ev, numel(n->type));
+    int64_t start[MAX_RANK];
+    if (base.t.elem != T_PTR || base.t.rank || base.t.buf != n->type.buf ||
+        (!moves && n->num_kids != 1 + rank))
+        eval_fail(ev, V_TYPES, n);
+    for (int d = 0; d < rank; d++) {
+        start[d] = read_int(ev, n->kid[1 + d]);
+        if (moves)
+            start[d] += read_int(ev, n->kid[1 + rank + d]);
+    }
+    for (uint32_t i = 0; i < numel(n->type); i++) {
+        uint32_t rest = i;
+        a.ptr.c[i] = base.c[0];
+        mask[i].i = 1;
+        for (int d = rank - 1; d >= 0; d--) {
+            int64_t at = start[d] + rest % n->type.dim[d];
+            rest /= n->type.dim[d];
+            if (n->checked >> d & 1)
+                mask[i].i &= at >= 0 && at < n->extent[d];
+            a.ptr.c[i].i += at * n->stride[d];
+        }
+    }
+    a.mask = mask;
+    return a;
+}
+
 static access read_access(evaluator *ev, const node *ptr, const node *mask, const node *at) {
+    if (ptr->kind == N_BLOCK && !mask)
+        return read_block(ev, ptr);
     access a = {.ptr = eval(ev, ptr)};
     if (a.ptr.t.elem != T_PTR)
         eval_fail(ev, V_TYPES, at);
@@ -94,7 +138,7 @@ value eval_load(evaluator *ev, const node *n) {
     if (ev->p->buffers[b].role > BUF_OWN)
         eval_fail(ev, V_BOUNDS, n);
     value out = {.t = with_elem(a.ptr.t, t), .c = eval_cells(ev, numel(a.ptr.t))};
-    cell zero = is_float(t) ? (cell){.f = 0} : (cell){.i = 0};
+    cell zero = is_float(t) ? (cell){.f = a.nan ? NAN : 0} : (cell){.i = 0};
     for (uint32_t i = 0; i < numel(out.t); i++) {
         if (!a.mask || a.mask[i].i)
             out.c[i] = *element(ev, b, a.ptr.c[i].i, n);

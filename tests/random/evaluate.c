@@ -510,6 +510,7 @@ static value eval_kind(evaluator *ev, const node *n) {
         return eval_math(ev, n);
     case N_HINT:
         return eval_hint(ev, n);
+    case N_BLOCK: // of a load or store only, which see to it
     case NUM_NODE_KINDS:
         break;
     }

@@ -59,6 +59,8 @@ int gen_buffer(gen *g, elem t, int role, uint32_t n);
 /// A pointer tile of shape t into b. injective: no two elements meet. *index gets an index without
 /// the program's own offset, or NULL.
 node *gen_pointer(gen *g, int b, type t, bool injective, node **index, int depth);
+/// A block of an array in b, as the place of a load or store only: it may hang over the edges.
+node *gen_array_block(gen *g, int b, type t, int depth);
 /// Adds two buffers that share their memory; false if there is no room.
 bool gen_pair(gen *g, two_names *out);
 node *gen_mask(gen *g, int b, type t, const node *index, int depth);

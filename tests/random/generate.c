@@ -190,8 +190,12 @@ static void assign_old(gen *g, block *b) {
 static stmt *store_to(gen *g, int b, node *value, bool masked) {
     stmt *s = new_stmt(g->p, S_STORE);
     node *index;
-    s->e[0] = gen_pointer(g, b, value->type, true, &index, 2);
     s->e[1] = value;
+    if (value->type.rank && percent(g, 20)) {
+        s->e[0] = gen_array_block(g, b, value->type, 2);
+        return s;
+    }
+    s->e[0] = gen_pointer(g, b, value->type, true, &index, 2);
     if (masked)
         s->e[2] = gen_mask(g, b, value->type, index, 2);
     return s;

@@ -110,6 +110,10 @@ static node *load(gen *g, type t, int depth) {
         return NULL;
     node *n = styled(g, new_node(p, N_LOAD, t)), *index = NULL;
     n->num_kids = 3;
+    if (t.rank && percent(g, 20)) {
+        n->kid[0] = gen_array_block(g, b, t, depth);
+        return n;
+    }
     n->kid[0] = gen_pointer(g, b, t, false, &index, depth);
     n->variant = percent(g, 3);
     if (percent(g, 40)) {

@@ -283,6 +283,78 @@ node *gen_pointer(gen *g, int b, type t, bool injective, node **index, int depth
     return ptr;
 }
 
+/// An array in the buffer, in any order of dimensions, mostly a little larger than the block.
+static void place_array(gen *g, node *n, uint32_t room) {
+    int rank = n->type.rank;
+    for (int i = 0; i < rank; i++)
+        n->order[i] = (uint8_t)(rank - 1 - i);
+    for (int i = rank - 1; i > 0 && percent(g, 30); i--) {
+        int j = (int)rng_below(&g->r, (uint32_t)i + 1);
+        uint8_t x = n->order[i];
+        n->order[i] = n->order[j];
+        n->order[j] = x;
+    }
+    uint32_t stride = 1;
+    for (int i = 0; i < rank; i++) {
+        int d = n->order[i];
+        uint32_t most = room / stride, wanted = n->type.dim[d] * 2u;
+        n->stride[d] = (uint16_t)stride;
+        n->extent[d] = (uint16_t)(1 + rng_below(&g->r, most < wanted ? most : wanted));
+        stride *= n->extent[d];
+        if (percent(g, 20) && stride * 2 <= room)
+            stride += rng_below(&g->r, stride);
+    }
+}
+
+/// Where along dimension d the block begins: anywhere, or known to be inside, and then unchecked.
+static node *place_along(gen *g, node *n, int d, int depth) {
+    program *p = g->p;
+    int extent = n->extent[d], size = n->type.dim[d];
+    if (extent >= size && percent(g, 40) && !n->descriptor) {
+        n->checked &= (uint8_t) ~(1u << d);
+        return new_int(p, rng_range(&g->r, 0, extent - size));
+    }
+    if (depth <= 0 || percent(g, 40))
+        return new_int(p, rng_range(&g->r, -size - 1, extent + 1));
+    uint32_t mask = 1;
+    while (mask < (uint32_t)(extent + size))
+        mask *= 2;
+    node *e = gen_expr(g, scalar_type(T_I32), depth - 1);
+    e = styled(g, new_binary(p, O_AND, e, new_int(p, mask - 1)));
+    e = styled(g, new_binary(p, O_SUB, e, new_int(p, size)));
+    return percent(g, 30) ? styled(g, new_cast(p, e, T_I64)) : e;
+}
+
+node *gen_array_block(gen *g, int b, type t, int depth) {
+    program *p = g->p;
+    const buffer *buf = &p->buffers[b];
+    type at = with_elem(t, T_PTR), base = {.elem = T_PTR, .buf = (uint8_t)b};
+    at.buf = (uint8_t)b;
+    node *n = styled(g, new_node(p, N_BLOCK, at));
+    n->checked = (uint8_t)((1u << t.rank) - 1);
+    n->kid[0] = new_node(p, N_BASE, base);
+    n->kid[0]->id = (int16_t)b;
+    if ((buf->role == BUF_OWN || buf->role == BUF_APPROX) && p->num_programs > 1)
+        n->kid[0] = add_offset(g, n->kid[0], own_offset(g, buf->size));
+    place_array(g, n, buf->size);
+    int last = t.rank - 1;
+    n->descriptor =
+        n->stride[last] == 1 && t.dim[last] * bytes_of(buf->elem) >= 16 && percent(g, 40);
+    n->variant = is_float(buf->elem) && percent(g, 30);
+    n->num_kids = (uint8_t)(1 + t.rank);
+    for (int d = 0; d < t.rank; d++)
+        n->kid[1 + d] = place_along(g, n, d, depth);
+    bool moves = !n->descriptor && 1 + 2 * t.rank <= MAX_KIDS && percent(g, 30);
+    for (int d = 0; moves && d < t.rank; d++) {
+        bool stays = !(n->checked >> d & 1) || percent(g, 40);
+        int by = stays ? 0 : rng_range(&g->r, -t.dim[d], t.dim[d]);
+        n->kid[n->num_kids++] = stays || percent(g, 50)
+                                    ? new_int(p, by)
+                                    : styled(g, new_full(p, scalar_type(T_I32), by));
+    }
+    return n;
+}
+
 node *gen_mask(gen *g, int b, type t, const node *index, int depth) {
     program *p = g->p;
     if (index && index->type.rank && percent(g, 60)) {

@@ -132,7 +132,104 @@ static void put_reduction(const program *p, text *t, const node *n) {
     text_put(t, n->keep_dims ? ", keep_dims=True)" : ")");
 }
 
+static void put_list(text *t, const uint16_t *list, int n) {
+    text_put(t, ", (");
+    for (int i = 0; i < n; i++)
+        text_put(t, "%d, ", list[i]);
+    text_put(t, ")");
+}
+
+/// A tuple of expressions.
+static void put_tuple(const program *p, text *t, node *const *kids, int n) {
+    text_put(t, "(");
+    for (int i = 0; i < n; i++) {
+        put_node(p, t, kids[i]);
+        text_put(t, ", ");
+    }
+    text_put(t, ")");
+}
+
+/// tl.make_block_ptr(...), moved on; or tl.make_tensor_descriptor(...), which has no place.
+static void put_block_of(const program *p, text *t, const node *n) {
+    int rank = n->type.rank;
+    bool moves = n->num_kids > 1 + rank, method = moves && n->style & 8;
+    if (n->descriptor) {
+        text_put(t, "tl.make_tensor_descriptor(");
+    } else {
+        text_put(t, "%stl.make_block_ptr(", moves && !method ? "tl.advance(" : "");
+    }
+    put_node(p, t, n->kid[0]);
+    put_list(t, n->extent, rank);
+    put_list(t, n->stride, rank);
+    if (!n->descriptor) {
+        text_put(t, ", ");
+        put_tuple(p, t, n->kid + 1, rank);
+    }
+    put_list(t, n->type.dim, rank);
+    if (n->descriptor) {
+        text_put(t, n->variant ? ", padding_option=\"nan\")" : ")");
+        return;
+    }
+    text_put(t, ", (");
+    for (int i = 0; i < rank; i++)
+        text_put(t, "%d, ", n->order[i]);
+    text_put(t, "))");
+    if (!moves)
+        return;
+    text_put(t, method ? ".advance(" : ", ");
+    put_tuple(p, t, n->kid + 1 + rank, rank);
+    text_put(t, ")");
+}
+
+static void put_boundary_check(text *t, const node *n) {
+    text_put(t, "boundary_check=(");
+    for (int d = 0; d < n->type.rank; d++)
+        if (n->checked >> d & 1)
+            text_put(t, "%d, ", d);
+    text_put(t, ")");
+}
+
+/// A load of a block.
+static void put_block_load(const program *p, text *t, const node *n) {
+    const node *from = n->kid[0];
+    bool method = from->descriptor || n->style & 128;
+    text_put(t, method ? "" : "tl.load(");
+    put_block_of(p, t, from);
+    if (from->descriptor) {
+        text_put(t, ".load(");
+        put_tuple(p, t, from->kid + 1, from->type.rank);
+        text_put(t, ")");
+        return;
+    }
+    text_put(t, method ? ".load(" : ", ");
+    put_boundary_check(t, from);
+    if (from->variant)
+        text_put(t, ", padding_option=\"nan\"");
+    text_put(t, ")");
+}
+
+/// A store to a block.
+static void put_block_store(const program *p, text *t, const stmt *s) {
+    const node *to = s->e[0];
+    text_put(t, to->descriptor ? "" : "tl.store(");
+    put_block_of(p, t, to);
+    text_put(t, to->descriptor ? ".store(" : "");
+    if (to->descriptor)
+        put_tuple(p, t, to->kid + 1, to->type.rank);
+    text_put(t, ", ");
+    put_node(p, t, s->e[1]);
+    if (!to->descriptor) {
+        text_put(t, ", ");
+        put_boundary_check(t, to);
+    }
+    text_put(t, ")\n");
+}
+
 static void put_load(const program *p, text *t, const node *n) {
+    if (n->kid[0]->kind == N_BLOCK) {
+        put_block_load(p, t, n);
+        return;
+    }
     text_put(t, "%sload(", tl(n));
     put_node(p, t, n->kid[0]);
     if (n->kid[1]) {
@@ -441,6 +538,10 @@ static void put_node(const program *p, text *t, const node *n) {
 static void put_block(const program *p, text *t, const block *b, int indent);
 
 static void put_access(const program *p, text *t, const stmt *s, const char *name) {
+    if (s->e[0]->kind == N_BLOCK) {
+        put_block_store(p, t, s);
+        return;
+    }
     text_put(t, "tl.%s(", name);
     put_node(p, t, s->e[0]);
     text_put(t, ", ");

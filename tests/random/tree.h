@@ -98,6 +98,7 @@ typedef struct type {
     X(LOAD, "load")                                                                                \
     X(BASE, "pointer")                                                                             \
     X(OFFSET, "pointer + offset")                                                                  \
+    X(BLOCK, "block of an array")                                                                  \
     X(ATOMIC, "atomic with a result")                                                              \
     X(CALL, "helper call")                                                                         \
     X(MATH, "function of a float")                                                                 \
@@ -138,18 +139,23 @@ extern const char *const op_texts[NUM_OPS];
 typedef struct node {
     uint8_t kind;
     uint8_t op;
-    uint8_t style;  ///< random bits: which of several spellings print.c uses
-    bool keep_dims; ///< of a reduction
-    bool variant;   ///< CAST: toward zero; maximum, minimum, clamp: a NaN wins; LOAD: volatile
-    int8_t axis;    ///< of reductions: -1 is None
+    uint8_t style;   ///< random bits: which of several spellings print.c uses
+    bool keep_dims;  ///< of a reduction
+    bool variant;    ///< CAST: toward zero; maximum, minimum, clamp: a NaN wins; LOAD: volatile;
+                     ///< BLOCK: NaN out of bounds
+    bool descriptor; ///< of a BLOCK: not a block pointer
+    int8_t axis;     ///< of reductions: -1 is None
     uint8_t num_kids;
-    uint8_t order[MAX_RANK];    ///< of PERMUTE
+    uint8_t order[MAX_RANK]; ///< of PERMUTE; of BLOCK: dimensions, the contiguous one first
+    uint8_t checked;         ///< of BLOCK: dimensions whose bounds are checked, as bits
+    uint16_t extent[MAX_RANK], stride[MAX_RANK]; ///< of BLOCK: the array's
     int16_t id;                 ///< variable, buffer, function; of NUM: 1 + a constexpr parameter
     type type;                  ///< of a literal: the type it would have by itself; it is weak
     int64_t i;                  ///< an integer literal; arange's start; of a HINT along axis
     double f;                   ///< a float literal
     struct node *kid[MAX_KIDS]; ///< LOAD: pointer, mask or NULL, other or NULL;
-                                ///< ATOMIC: pointer, value, mask or NULL, of CAS the other one
+                                ///< ATOMIC: pointer, value, mask or NULL, of CAS the other one;
+                                ///< BLOCK: base, offsets, and by how much it advances or nothing
 } node;
 
 /// X(kind, name in the coverage table)

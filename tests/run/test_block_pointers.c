@@ -320,6 +320,33 @@ static void test_nowhere(void) {
     tile_buffer_destroy(dout);
 }
 
+/// Bounds that are known at compile time: all inside, hanging over, all outside.
+static void test_known(void) {
+    static const char source[] =
+        "def k(x: *fp32, out: *fp32):\n"
+        "    for i in tl.static_range(-32, 64, 8):\n"
+        "        p = tl.make_block_ptr(x, (40,), (1,), (i,), (16,), (0,))\n"
+        "        v = tl.load(p, boundary_check=(0,), padding_option=\"nan\")\n"
+        "        d = tl.make_tensor_descriptor(x, [40], [1], [16], padding_option=\"nan\")\n"
+        "        o = (i + 32) * 4 + tl.arange(0, 16)\n"
+        "        tl.store(out + o, v)\n"
+        "        tl.store(out + o + 16, d.load([i]))\n";
+    float x[40], out[12 * 32];
+    for (int i = 0; i < 40; i++)
+        x[i] = (float)i;
+    tile_buffer *dx = buffer_from(x, sizeof x), *dout = buffer_from(NULL, sizeof out);
+    tile_arg args[] = {TILE_BUFFER(dx, "fp32"), TILE_BUFFER(dout, "fp32")};
+    launch_grid(source, args, 2, 1);
+    read_buffer(dout, out, sizeof out);
+    for (int i = 0; i < 12 * 32; i++) {
+        int at = i / 32 * 8 - 32 + i % 16;
+        bool inside = at >= 0 && at < 40;
+        expect(inside ? out[i] == x[at] : isnan(out[i]), "known bounds: element %d is %g", i,
+               out[i]);
+    }
+    tile_buffer_destroy(dx), tile_buffer_destroy(dout);
+}
+
 int main(void) {
     open_test_device();
     test_sides();
@@ -327,5 +354,6 @@ int main(void) {
     test_control();
     test_far();
     test_nowhere();
+    test_known();
     return finish();
 }
