@@ -1,6 +1,10 @@
-# Turns a text file into the body of a C string literal: -DIN=file -DOUT=file.inc
-file(READ ${IN} text)
-string(REPLACE "\\" "\\\\" text "${text}")
-string(REPLACE "\"" "\\\"" text "${text}")
-string(REPLACE "\n" "\\n\"\n\"" text "${text}")
-file(WRITE ${OUT} "\"${text}\"\n")
+# Turns text files, one after the other, into the body of a C string literal: -DIN=files -DOUT=file.inc
+set(body)
+foreach(file ${IN})
+  file(READ ${file} text)
+  string(REPLACE "\\" "\\\\" text "${text}")
+  string(REPLACE "\"" "\\\"" text "${text}")
+  string(REPLACE "\n" "\\n\"\n\"" text "${text}")
+  string(APPEND body "\"${text}\"\n")
+endforeach()
+file(WRITE ${OUT} "${body}")

@@ -34,6 +34,8 @@ static bool is_member(const builtin *bi, sv module) {
         return bi->flags & BUILTIN_TRITON;
     if (sv_is(module, "tl.math") || sv_is(module, "libdevice"))
         return bi->flags & BUILTIN_MATH;
+    if ((bi->flags & BUILTIN_MATH) && (bi->flags & BUILTIN_REFUSED))
+        return false; // libdevice's alone: a bare y0 is a mistake of another kind
     if (sv_is(module, "tl.extra.cuda"))
         return bi->flags & BUILTIN_REFUSED;
     return module.len == 0 || sv_is(module, "tl");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Prints the polynomials of codegen/emit_math.c, emit_erf.c and nvptx_trig.c and of
-frontend/libdevice.tile, with their errors.
+frontend/libdevice_math.tile, with their errors.
 
 Every one is a minimax fit made here by the exchange algorithm of Remez: the polynomial whose
 weighted error has the least maximum over the interval. The weight makes that error one of the
@@ -173,12 +173,17 @@ def erf_inverse(x, rest):
     return y
 
 
-def erfinv_near(u):  # w = u + 2.5
-    return erfinv_at(u + mpf("2.5"))
+def erfinv_far(u):  # sqrt(w) = u + 2.2
+    return erfinv_at((u + mpf("2.2"))**2)
 
 
-def erfinv_far(middle):  # sqrt(w) = u + middle
-    return lambda u: erfinv_at((u + middle)**2)
+def lgamma_two(f):  # lgamma(2 + f) = f * this
+    return mp.loggamma(2 + f) / f if abs(f) > mpf("1e-12") else 1 - mp.euler
+
+
+def stirling(z):  # lgamma x = (x - 1/2) log x - x + log(2 pi) / 2 + this / x, with z = 1 / x^2
+    x = 1 / mp.sqrt(z)
+    return x * (mp.loggamma(x) - (x - mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)
 
 
 SINE_WEIGHT = lambda z: z / mp.sinc(mp.sqrt(z))
@@ -208,14 +213,18 @@ FITS = {
     "atan_f32": (arctangent, ATAN_WEIGHT, TINY, 1, 8, to_fp32),
     "asin_f32": (arcsine, ASIN_WEIGHT, TINY, mpf("0.25"), 5, to_fp32),
     "erfc_f32": (erfc_scaled, ERFC_SCALED_WEIGHT, -1, erfc_place(10.2), 10, to_fp32),
-    "erfinv_near": (erfinv_near, lambda u: 1 / erfinv_near(u), -mpf("2.49999"), mpf("2.5"), 9, to_fp32),
-    "erfinv_far_f32": (erfinv_far(3), lambda u: 1 / erfinv_far(3)(u), -mpf("0.765"), mpf("1.1"), 8, to_fp32),
+    "erfinv_near": (erfinv_at, lambda w: 1 / erfinv_at(w), mpf("1e-5"), 5, 10, to_fp32),
+    "erfinv_far_f32": (erfinv_far, lambda u: 1 / erfinv_far(u), mpf("0.02"), mpf("1.9"), 9, to_fp32),
+    "lgamma_f32": (lgamma_two, lambda f: 1 / lgamma_two(f), -mpf("0.5"), mpf("0.5"), 9, to_fp32),
+    "stirling_f32": (stirling, lambda z: 12 * mpf("0.01"), mpf("1e-6"), mpf(1) / 64, 2, to_fp32),
     "expm1_f64": (expm1_rest, EXPM1_WEIGHT, -HALF_LN2, HALF_LN2, 10, float),
     "atanh_f64": (atanh_rest, ATANH_WEIGHT, TINY, mpf("0.02945"), 8, float),
     "atan_f64": (arctangent, ATAN_WEIGHT, TINY, 1, 19, float),
     "asin_f64": (arcsine, ASIN_WEIGHT, TINY, mpf("0.25"), 12, float),
     "erfc_f64": (erfc_scaled, ERFC_SCALED_WEIGHT, -1, erfc_place(27.3), 23, float),
-    "erfinv_far_f64": (erfinv_far(4), lambda u: 1 / erfinv_far(4)(u), -mpf("1.765"), mpf("2.1"), 10, float),
+    "erfinv_far_f64": (erfinv_far, lambda u: 1 / erfinv_far(u), mpf("0.02"), mpf("3.95"), 10, float),
+    "lgamma_f64": (lgamma_two, lambda f: 1 / lgamma_two(f), -mpf("0.5"), mpf("0.5"), 19, float),
+    "stirling_f64": (stirling, lambda z: 12 * mpf("0.01"), mpf("1e-6"), mpf(1) / 64, 8, float),
     "sine_f64": (sine, SINE_WEIGHT, TINY, (mp.pi / 4 + TINY)**2, 5, float),
     "cosine_f64": (cosine, COSINE_WEIGHT, TINY, (mp.pi / 4 + TINY)**2, 5, float),
     "log_f64": (log_odd, LOG_ODD_WEIGHT, TINY, (mp.sqrt(2) - 1)**4, 6, float),
