@@ -140,11 +140,22 @@ LLVMValueRef nvptx_fdiv_rough(emitter *e, LLVMValueRef x, LLVMValueRef y) {
     return LLVMBuildFMul(e->b, LLVMBuildFMul(e->b, x, scale, ""), r, "");
 }
 
+/// y times 2^step, if that is no more than x.
+static LLVMValueRef raise_towards(emitter *e, LLVMValueRef y, LLVMValueRef x, int step) {
+    LLVMValueRef scale = LLVMConstReal(LLVMTypeOf(x), ldexp(1, step));
+    LLVMValueRef raised = LLVMBuildFMul(e->b, y, scale, "");
+    LLVMValueRef fits = LLVMBuildFCmp(e->b, LLVMRealOLE, raised, x, "");
+    return LLVMBuildSelect(e->b, fits, raised, y, "");
+}
+
 // A quotient that is never rounded up takes whole multiples of y away, and what is left is exact:
-// one round where the quotient fits the type, another for each 24 (fp32) or 53 bits more. An
-// infinite y leaves infinities too, as Triton has it.
+// one round where the quotient fits the type, another for each 24 (fp32) or 53 bits more. Where the
+// quotient would be too large for a number of its type (up to 2^277, 2^2098), multiples of y times a
+// power of two go first; a third of the exponents at a time. An infinite y leaves infinities too, as
+// Triton has it.
 LLVMValueRef nvptx_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
     bool wide = t == DT_FP64;
+    int step = wide ? 700 : 90;
     const char *divide = wide ? "div.rz.f64 $0, $1, $2;" : "div.rz.f32 $0, $1, $2;";
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
     LLVMBasicBlockRef round = emit_new_block(e, "rem"), after = emit_new_block(e, "rem.end");
@@ -153,10 +164,12 @@ LLVMValueRef nvptx_frem(emitter *e, dtype t, LLVMValueRef x, LLVMValueRef y) {
 
     LLVMPositionBuilderAtEnd(e->b, round);
     LLVMValueRef rest = LLVMBuildPhi(e->b, LLVMTypeOf(x), "");
+    LLVMValueRef rest_size = emit_intrinsic(e, "llvm.fabs", true, &rest, 1);
+    LLVMValueRef by = raise_towards(e, raise_towards(e, size, rest_size, step), rest_size, step);
     LLVMValueRef q = nvptx_asm(e, LLVMTypeOf(x), divide, wide ? "=d,d,d" : "=f,f,f",
-                               (LLVMValueRef[]){rest, y}, 2, 0);
+                               (LLVMValueRef[]){rest, by}, 2, 0);
     q = emit_intrinsic(e, "llvm.trunc", true, &q, 1);
-    LLVMValueRef less = fma_of(e, LLVMBuildFNeg(e->b, q, ""), y, rest);
+    LLVMValueRef less = fma_of(e, LLVMBuildFNeg(e->b, q, ""), by, rest);
     LLVMValueRef size_left = emit_intrinsic(e, "llvm.fabs", true, &less, 1);
     LLVMValueRef more = LLVMBuildFCmp(e->b, LLVMRealOGE, size_left, size, "");
     LLVMBuildCondBr(e->b, more, round, after);
