@@ -98,6 +98,8 @@ LLVMValueRef nvptx_float_cast(emitter *e, dtype from, dtype to, bool rtz, LLVMVa
     }
     if (dtype_bits(from) == 16 && dtype_bits(to) == 16) // fp16 and bf16
         return nvptx_float_cast(e, DT_FP32, to, rtz, nvptx_float_cast(e, from, DT_FP32, false, x));
+    if (from == DT_FP64 && dtype_bits(to) == 16 && !rtz) // else to half a register, as below
+        return nvptx_float_cast(e, DT_FP32, to, false, narrow_to_odd(e, x));
     if (from == DT_BF16 && to == DT_FP32)
         return widen_bf16(e, x);
     LLVMTypeRef type = e->tgt->value_type(e, to);
@@ -151,16 +153,23 @@ static LLVMValueRef int_to_odd(emitter *e, dtype from, LLVMValueRef x) {
     return LLVMBuildBitCast(e->b, bits, f32, "");
 }
 
-// What fp8 can hold is exact in fp32, as 16-bit integers are; larger ones saturate in fp8 either
-// way. Before sm_90 there is no instruction from integers to bf16.
+// To 16 bits and less it goes through fp32, which is exact of integers of 16 bits; of larger ones it
+// makes no difference to fp8 and fp16, in which what fp32 rounds is infinite or saturates. The
+// instructions that go there at once need sm_90 for bf16, and their results go to half a register
+// (see round_to_int in nvptx_math.c); LLVM would take them if it saw both steps.
 LLVMValueRef nvptx_int_to_float(emitter *e, dtype from, dtype to, LLVMValueRef x) {
-    bool small = dtype_bits(from) <= 16, is_signed = dtype_is_signed(from);
-    if (is_fp8(to) || (to == DT_BF16 && small)) {
-        LLVMValueRef wide = nvptx_int_to_float(e, from, DT_FP32, x);
-        return nvptx_float_cast(e, DT_FP32, to, false, wide);
+    bool is_signed = dtype_is_signed(from);
+    unsigned bits = dtype_bits(from);
+    LLVMTypeRef f32 = LLVMFloatTypeInContext(e->llvm), i32 = LLVMInt32TypeInContext(e->llvm);
+    if (dtype_bits(to) > 16 || from == DT_I1) {
+        LLVMTypeRef type = is_fp8(to) ? f32 : e->tgt->value_type(e, to);
+        x = is_signed ? LLVMBuildSIToFP(e->b, x, type, "") : LLVMBuildUIToFP(e->b, x, type, "");
+        return is_fp8(to) ? nvptx_float_cast(e, DT_FP32, to, false, x) : x;
     }
-    if (to == DT_BF16 && nvptx_state_of(e)->sm < 90)
+    if (bits < 32)
+        x = is_signed ? LLVMBuildSExt(e->b, x, i32, "") : LLVMBuildZExt(e->b, x, i32, "");
+    else if (to == DT_BF16)
         return nvptx_float_cast(e, DT_FP32, to, false, int_to_odd(e, from, x));
-    LLVMTypeRef type = e->tgt->value_type(e, to);
-    return is_signed ? LLVMBuildSIToFP(e->b, x, type, "") : LLVMBuildUIToFP(e->b, x, type, "");
+    x = convert(e, "rn", "f32", ptx_int(e, from, bits < 32 ? 32 : bits), f32, x);
+    return nvptx_float_cast(e, DT_FP32, to, false, x);
 }

@@ -74,6 +74,14 @@ static const char *const fast_forms[IR_OPCODE_COUNT] = {
     [OP_TANH] = "tanh.approx.f32 $0, $1;",
 };
 
+// Not LLVM's intrinsics: it makes those of an fp16 that was widened ones of fp16, whose results go to
+// half a register, and of which ptxas of CUDA 13.0 sometimes takes the wrong half afterwards.
+static LLVMValueRef round_to_int(emitter *e, dtype t, const char *way, LLVMValueRef x) {
+    const char *type = t == DT_FP64 ? "f64" : "f32";
+    const char *text = sv_format(e->arena, "cvt.%s.%s.%s $0, $1;", way, type, type).data;
+    return instruction(e, text, t == DT_FP64 ? "=d,d" : "=f,f", LLVMTypeOf(x), x);
+}
+
 LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool approx, LLVMValueRef x) {
     if (approx && t == DT_FP32 && fast_forms[op])
         return instruction(e, fast_forms[op], "=f,f", f32_type(e), x);
@@ -86,13 +94,13 @@ LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool approx, LLVMValu
     case OP_TANH:
         return emit_tanh(e, t, x);
     case OP_FLOOR:
-        return emit_intrinsic(e, "llvm.floor", true, &x, 1);
+        return round_to_int(e, t, "rmi", x);
     case OP_CEIL:
-        return emit_intrinsic(e, "llvm.ceil", true, &x, 1);
+        return round_to_int(e, t, "rpi", x);
     case OP_RINT:
-        return emit_intrinsic(e, "llvm.rint", true, &x, 1);
+        return round_to_int(e, t, "rni", x);
     case OP_TRUNC:
-        return emit_intrinsic(e, "llvm.trunc", true, &x, 1);
+        return round_to_int(e, t, "rzi", x);
     default:
         return t == DT_FP64 ? math_f64(e, op, x) : math_f32(e, op, x);
     }

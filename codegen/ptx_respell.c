@@ -1,17 +1,44 @@
-// Integer negation and absolute value, spelled so that ptxas cannot fold them. The assembler of
-// CUDA 13.0, at -O1 and above and in the driver's JIT alike, gets three foldings of them wrong:
+// What the assembler of CUDA 13.0, at -O1 and above and in the driver's JIT alike, is known to get
+// wrong, spelled so that it does not. LLVM makes these instructions out of much else, late, so its
+// text is where they are caught.
 //
 //   neg.s16, abs.s16   taken to be done in 32 bits: -(-32768) is 32768 once it is widened or
 //                      compared
 //   neg.s32            two of them under min/max of three become one instruction that forgets one
 //                      sign: max(max(-a, -b), c) is max(-a, b, c)
 //   abs.s32            taken to be at least 0: to fp32 as unsigned, 2^31 becomes -2^31
+//   st.b8 and the like of a wider register that a float instruction made: the number is converted to
+//                      an integer where its low bits should be stored
+//   cvt.f64.f32        of selp 1, 0, the smallest float or zero, may become one or zero
 //
-// The complement and one more is left alone. LLVM makes these instructions out of much else, late,
-// so its text is where they are caught; tests/run/test_negation.c would show one that slips by.
+// The complement and one more, a register cut to size first, and a select of the results are left
+// alone. tests/run/test_negation.c and test_float_bits.c would show one that slips by.
 #include "codegen/ptx_respell.h"
 
 #include <string.h>
+
+// ---------------------------------------------------------------------------- lines
+
+/// The rest of a line after an opcode, which a space or a tab ends; NULL data if it is another.
+static sv operands_of(sv line, const char *opcode) {
+    size_t len = strlen(opcode);
+    if (line.len > len + 1 && line.data[0] == '\t' && memcmp(line.data + 1, opcode, len) == 0 &&
+        (line.data[1 + len] == ' ' || line.data[1 + len] == '\t'))
+        return (sv){line.data + 1 + len, line.len - 1 - len};
+    return (sv){NULL, 0};
+}
+
+/// The operand that starts at or after `*at`; moves `*at` past it.
+static sv next_operand(sv text, size_t *at) {
+    while (*at < text.len && memchr(" \t,", text.data[*at], 3))
+        ++*at;
+    size_t start = *at;
+    while (*at < text.len && !memchr(",;", text.data[*at], 2))
+        ++*at;
+    return (sv){text.data + start, *at - start};
+}
+
+// ---------------------------------------------------------------------------- negation
 
 typedef struct respelling {
     const char *opcode;
@@ -30,47 +57,137 @@ static const respelling respellings[] = {
     {"abs.s32", LARGER("32")},
 };
 
-static const respelling *find(sv line) {
+static bool respell_negation(strbuf *s, sv line) {
     for (size_t i = 0; i < sizeof(respellings) / sizeof(respellings[0]); i++) {
-        const respelling *r = &respellings[i];
-        size_t len = strlen(r->opcode);
-        if (line.len > len + 1 && line.data[0] == '\t' &&
-            memcmp(line.data + 1, r->opcode, len) == 0 && line.data[1 + len] == ' ')
-            return r;
+        sv operands = operands_of(line, respellings[i].opcode);
+        if (!operands.data)
+            continue;
+        size_t at = 0;
+        sv d = next_operand(operands, &at), a = next_operand(operands, &at);
+        strbuf_putc(s, '\t');
+        for (const char *p = respellings[i].text; *p; p++) {
+            if (*p == '$')
+                strbuf_put(s, *++p == 'd' ? d : a);
+            else
+                strbuf_putc(s, *p);
+        }
+        return true;
     }
-    return NULL;
+    return false;
 }
 
-/// The register that starts in `text` at or after `*at`; moves `*at` past it.
-static sv next_register(sv text, size_t *at) {
-    while (*at < text.len && text.data[*at] != '%')
-        ++*at;
-    size_t start = *at;
-    while (*at < text.len && text.data[*at] != ',' && text.data[*at] != ';')
-        ++*at;
-    return (sv){text.data + start, *at - start};
+// ---------------------------------------------------------------------------- narrow stores
+
+/// The bits that a scalar store writes, from the end of its opcode; 0 if the line is none.
+static unsigned stored_bits(sv opcode) {
+    static const struct {
+        const char *end;
+        unsigned bits;
+    } types[] = {{".b8", 8}, {".b16", 16}, {".b32", 32}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        size_t len = strlen(types[i].end);
+        if (opcode.len > len && memcmp(opcode.data + opcode.len - len, types[i].end, len) == 0)
+            return types[i].bits;
+    }
+    return 0;
 }
 
-static void put_respelled(strbuf *s, const respelling *r, sv line) {
+/// The bits of a register, as LLVM names them.
+static unsigned register_bits(sv name) {
+    return sv_starts_with(name, "%rs")   ? 16
+           : sv_starts_with(name, "%rd") ? 64
+           : sv_starts_with(name, "%r")  ? 32
+                                         : 0;
+}
+
+/// "[@predicate] st... [address], register ...;"
+static bool respell_store(strbuf *s, sv line) {
     size_t at = 0;
-    sv d = next_register(line, &at), a = next_register(line, &at);
-    strbuf_putc(s, '\t');
-    for (const char *p = r->text; *p; p++) {
-        if (*p == '$')
-            strbuf_put(s, *++p == 'd' ? d : a);
-        else
-            strbuf_putc(s, *p);
+    while (at < line.len && line.data[at] == '\t')
+        at++;
+    if (at < line.len && line.data[at] == '@') {
+        while (at < line.len && line.data[at] != ' ')
+            at++;
+        at++;
     }
+    size_t start = at;
+    while (at < line.len && line.data[at] != ' ' && line.data[at] != '\t')
+        at++;
+    sv opcode = {line.data + start, at - start};
+    if (!sv_starts_with(opcode, "st."))
+        return false;
+    next_operand(line, &at); // the address
+    sv value = next_operand(line, &at);
+    unsigned to = stored_bits(opcode), from = register_bits(value), cut = from == 32 ? 16 : 32;
+    if (!to || to >= from)
+        return false;
+    sv before = {line.data, (size_t)(value.data - line.data)},
+       after = {line.data + at, line.len - at};
+    strbuf_printf(s, "\t{ .reg .b%u %%t; cvt.u%u.u%u %%t, %.*s;", cut, cut, from, (int)value.len,
+                  value.data);
+    strbuf_put(s, before);
+    strbuf_puts(s, "%t");
+    strbuf_put(s, after);
+    strbuf_puts(s, " }");
+    return true;
+}
+
+// ---------------------------------------------------------------------------- bits as a float
+
+enum { KEPT_BITS = 16 };
+
+/// The last registers of a block that are 1 or 0 by a predicate.
+typedef struct bit_registers {
+    struct {
+        sv name, predicate;
+    } bits[KEPT_BITS];
+    unsigned count;
+} bit_registers;
+
+static void note_bit(bit_registers *known, sv line) {
+    sv operands = operands_of(line, "selp.b32");
+    size_t at = 0;
+    if (!operands.data) {
+        if (line.len && line.data[0] != '\t')
+            known->count = 0; // a label: another block
+        return;
+    }
+    sv name = next_operand(operands, &at), one = next_operand(operands, &at);
+    sv zero = next_operand(operands, &at), predicate = next_operand(operands, &at);
+    if (!sv_is(one, "1") || !sv_is(zero, "0"))
+        return;
+    unsigned i = known->count++ % KEPT_BITS;
+    known->bits[i].name = name;
+    known->bits[i].predicate = predicate;
+}
+
+static bool respell_widening(strbuf *s, const bit_registers *known, sv line) {
+    sv operands = operands_of(line, "cvt.f64.f32");
+    size_t at = 0;
+    if (!operands.data)
+        return false;
+    sv d = next_operand(operands, &at), a = next_operand(operands, &at);
+    unsigned kept = known->count < KEPT_BITS ? known->count : KEPT_BITS;
+    for (unsigned i = 0; i < kept; i++) {
+        if (!sv_equal(known->bits[i].name, a))
+            continue;
+        strbuf_printf(s, "\tselp.f64 \t%.*s, 0d36A0000000000000, 0d0000000000000000, ", (int)d.len,
+                      d.data);
+        strbuf_put(s, known->bits[i].predicate);
+        strbuf_putc(s, ';');
+        return true;
+    }
+    return false;
 }
 
 void ptx_respell(strbuf *s, sv text) {
+    bit_registers known = {.count = 0};
     while (text.len) {
         const char *end = memchr(text.data, '\n', text.len);
         sv line = {text.data, end ? (size_t)(end - text.data) : text.len};
-        const respelling *r = find(line);
-        if (r)
-            put_respelled(s, r, line);
-        else
+        note_bit(&known, line);
+        if (!respell_negation(s, line) && !respell_store(s, line) &&
+            !respell_widening(s, &known, line))
             strbuf_put(s, line);
         if (end)
             strbuf_putc(s, '\n');

@@ -205,6 +205,19 @@ static void print_text(const program *p) {
     free(t.data);
 }
 
+/// Under what it runs, then its text.
+static void print_with_variants(const program *p, const options *o) {
+    variant variants[MAX_VARIANTS];
+    int n = choose_variants(p, strncmp(o->device, "cuda", 4) == 0, o->full, variants);
+    for (int i = 0; i < n; i++) {
+        text t = {0};
+        describe_variant(&variants[i], &t);
+        printf("%s\n", t.data);
+        free(t.data);
+    }
+    print_text(p);
+}
+
 static void print_failure(const char *device, const failure *f, const program *p) {
     text t = {0};
     describe_variant(&f->variant, &t);
@@ -431,7 +444,7 @@ int main(int argc, char **argv) {
     }
     if (o.print) {
         program *p = generate(o.first);
-        print_text(p);
+        print_with_variants(p, &o);
         program_destroy(p);
         return 0;
     }
