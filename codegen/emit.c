@@ -504,6 +504,7 @@ static emit_fn *const emitters[IR_OPCODE_COUNT] = {
     [OP_FLIP] = emit_flip,
     [OP_CONVERT_LAYOUT] = emit_convert_layout,
     [OP_REDUCE] = emit_reduce,
+    [OP_SCAN] = emit_scan,
     [OP_LOAD] = emit_load,
     [OP_STORE] = emit_store,
     [OP_ASYNC_COPY] = emit_async_copy,
@@ -614,7 +615,7 @@ static void count_op(ir_op *op, void *ctx) {
 /// far more than arithmetic: some of its passes compare all branches on one condition, and scalar
 /// accesses all run under the same one.
 static uint64_t work_of(const ir_op *op) {
-    enum { FUNCTION = 4, ACCESS = 4, BRANCH = 12, EXCHANGES = 16 };
+    enum { FUNCTION = 4, ACCESS = 4, BRANCH = 12, EXCHANGES = 16, SCAN_STEPS = 12 };
     const ir_value *v = op->num_operands  ? op->operands[0]
                         : op->num_results ? op->results[0]
                                           : NULL;
@@ -624,6 +625,7 @@ static uint64_t work_of(const ir_op *op) {
         return 0;
     if (ir_has_trait(op, ISOLATED)) {
         ir_walk(op->regions[0], count_op, &combine);
+        registers *= op->opcode == OP_SCAN ? SCAN_STEPS : 1;
         return combine * (registers + EXCHANGES);
     }
     if (op->num_regions || ir_has_trait(op, READS) || ir_has_trait(op, EFFECT))

@@ -158,6 +158,7 @@ void emit_store(emitter *e, const ir_op *op);
 void emit_atomic_rmw(emitter *e, const ir_op *op);
 void emit_atomic_cas(emitter *e, const ir_op *op);
 void emit_reduce(emitter *e, const ir_op *op);
+void emit_scan(emitter *e, const ir_op *op);
 void emit_convert_layout(emitter *e, const ir_op *op);
 void emit_flip(emitter *e, const ir_op *op);
 /// Gives the value held by the representative to all its copies: lanes by shuffle, warps and CTAs
@@ -175,6 +176,7 @@ void emit_async_read(emitter *e, const ir_op *op);
 // scratch an op needs; the plan gives offsets and says before which ops a barrier goes. Inside its
 // own scratch, an op that writes and then reads calls emit_barrier between.
 uint32_t emit_reduce_scratch_bytes(const ir_op *op);
+uint32_t emit_scan_scratch_bytes(const ir_op *op);
 uint32_t emit_convert_scratch_bytes(const ir_op *op);
 uint32_t emit_flip_scratch_bytes(const ir_op *op);
 uint32_t emit_atomic_scratch_bytes(const ir_op *op);
@@ -182,6 +184,8 @@ uint32_t emit_async_buffer_bytes(const ir_op *copy);
 /// Whether the op writes partial results into the scratch of other CTAs before its barrier, or reads
 /// there after it.
 bool emit_reduce_crosses(const ir_op *op);
+bool emit_scan_pushes(const ir_op *op);
+bool emit_scan_pulls(const ir_op *op);
 bool emit_convert_crosses(const ir_op *op);
 bool emit_flip_crosses(const ir_op *op);
 bool emit_atomic_crosses(const ir_op *op);

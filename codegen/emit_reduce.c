@@ -17,9 +17,7 @@
 //
 // A plain sum of fp32 leaves the thread as fp64 and is rounded once at the end: the upper levels of
 // the tree, where the addends are largest, then add no error of their own.
-#include "codegen/exchange.h"
-
-enum { SCRATCH_ALIGN = 16 };
+#include "codegen/tiles.h"
 
 /// How the tiles of one reduction lie, and where their partials go.
 typedef struct reduction {
@@ -151,22 +149,15 @@ bool emit_reduce_crosses(const ir_op *op) { return describe(op).cta_bits != 0; }
 
 // ---------------------------------------------------------------------------- folding
 
-/// The registers of the n tiles: tile[i][register].
-typedef struct tiles {
-    LLVMValueRef **tile;
-    uint32_t n;
-} tiles;
-
-static tiles new_tiles(emitter *e, uint32_t n, unsigned regs) {
+tiles tiles_new(emitter *e, uint32_t n, unsigned regs) {
     tiles t = {ARENA_ARRAY(e->arena, LLVMValueRef *, n), n};
     for (uint32_t i = 0; i < n; i++)
         t.tile[i] = emit_new_regs(e, regs);
     return t;
 }
 
-/// Register `to` of `out` becomes combine(register `lo` of a, register `hi` of b).
-static void combine(emitter *e, const ir_op *op, const tiles *a, uint32_t lo, const tiles *b,
-                    uint32_t hi, const tiles *out, uint32_t to) {
+void tiles_combine(emitter *e, const ir_op *op, const tiles *a, uint32_t lo, const tiles *b,
+                   uint32_t hi, const tiles *out, uint32_t to) {
     LLVMValueRef *args = emit_new_regs(e, 2 * a->n), *results = emit_new_regs(e, a->n);
     for (uint32_t i = 0; i < a->n; i++) {
         args[i] = a->tile[i][lo];
@@ -188,7 +179,7 @@ static void fold_registers(emitter *e, const ir_op *op, const tiles *t, unsigned
         done |= 1u << k;
         for (uint32_t r = 0; r < 1u << reg_bits; r++) {
             if (!(r & done))
-                combine(e, op, t, r, t, r | 1u << k, t, r);
+                tiles_combine(e, op, t, r, t, r | 1u << k, t, r);
         }
     }
     for (uint32_t r = 0; r < 1u << reg_bits; r++) {
@@ -215,7 +206,7 @@ static bool is_symmetric(const ir_block *region) {
 static void fold_lane_bit(emitter *e, const ir_op *op, const tiles *t, unsigned regs,
                           unsigned bit) {
     bool symmetric = is_symmetric(op->regions[0]);
-    tiles lo = new_tiles(e, t->n, 1), hi = new_tiles(e, t->n, 1);
+    tiles lo = tiles_new(e, t->n, 1), hi = tiles_new(e, t->n, 1);
     LLVMValueRef upper = NULL;
     if (!symmetric) {
         LLVMValueRef lane = e->tgt->lane_id(e);
@@ -231,7 +222,7 @@ static void fold_lane_bit(emitter *e, const ir_op *op, const tiles *t, unsigned 
             lo.tile[i][0] = symmetric ? own : LLVMBuildSelect(e->b, upper, other, own, "");
             hi.tile[i][0] = symmetric ? other : LLVMBuildSelect(e->b, upper, own, other, "");
         }
-        combine(e, op, &lo, 0, &hi, 0, t, r);
+        tiles_combine(e, op, &lo, 0, &hi, 0, t, r);
     }
 }
 
@@ -275,12 +266,22 @@ static LLVMValueRef writes_partial(emitter *e, const reduction *r, const stage *
     return emit_is_representative(e, &l);
 }
 
+void tiles_store_to_ctas(emitter *e, uint32_t cta_bits, LLVMValueRef at, LLVMValueRef v,
+                         LLVMValueRef writes) {
+    e->tgt->smem_store(e, NULL, at, &v, 1, writes);
+    LLVMValueRef rank = cta_bits ? e->tgt->splat(e, e->tgt->cta_rank(e)) : NULL;
+    for (uint32_t other = cta_bits; other; other = (other - 1) & cta_bits) {
+        LLVMValueRef peer = LLVMBuildXor(e->b, rank, emit_lane_const_i32(e, other), "");
+        e->tgt->smem_store(e, peer, at, &v, 1, writes);
+    }
+}
+
 /// Stores a partial in the memory of every CTA that wants it: those that differ from this one in
 /// some of the stage's bits.
 static void store_partial(emitter *e, const stage *s, LLVMValueRef at, LLVMValueRef v,
                           LLVMValueRef writes) {
-    LLVMValueRef rank = e->tgt->splat(e, e->tgt->cta_rank(e));
     if (s->lanes_send) {
+        LLVMValueRef rank = e->tgt->splat(e, e->tgt->cta_rank(e));
         uint32_t to[LAYOUT_LANE_BITS] = {0}, nth = 0;
         for (unsigned i = 0; i < LAYOUT_MAX_CTA_BITS; i++) {
             if (s->cta_bits >> i & 1)
@@ -291,11 +292,7 @@ static void store_partial(emitter *e, const stage *s, LLVMValueRef at, LLVMValue
         e->tgt->smem_store(e, rank, at, &v, 1, writes);
         return;
     }
-    e->tgt->smem_store(e, NULL, at, &v, 1, writes);
-    for (uint32_t other = s->cta_bits; other; other = (other - 1) & s->cta_bits) {
-        LLVMValueRef peer = LLVMBuildXor(e->b, rank, emit_lane_const_i32(e, other), "");
-        e->tgt->smem_store(e, peer, at, &v, 1, writes);
-    }
+    tiles_store_to_ctas(e, s->cta_bits, at, v, writes);
 }
 
 static void write_partials(emitter *e, const ir_op *op, const reduction *r, const stage *s,
@@ -315,9 +312,7 @@ static void write_partials(emitter *e, const ir_op *op, const reduction *r, cons
     }
 }
 
-/// Reads `count` partials from an offset on into lanes of `out`, one register each.
-static void read_partials(emitter *e, LLVMValueRef at, unsigned count, dtype elem,
-                          LLVMValueRef *out) {
+void tiles_read_row(emitter *e, LLVMValueRef at, unsigned count, dtype elem, LLVMValueRef *out) {
     unsigned bytes = dtype_bytes(elem), vec = count * bytes > 16 ? 16 / bytes : count;
     for (unsigned p = 0; p < count; p += vec) {
         LLVMValueRef here = exchange_offset(e, at, 0, 0, p * bytes);
@@ -335,7 +330,7 @@ static void fold_partials(emitter *e, const ir_op *op, const reduction *r, const
                                          : k < LAYOUT_LANE_BITS ? k
                                                                 : LAYOUT_LANE_BITS;
     unsigned regs = layout_reg_count(&r->result), each = k - fold;
-    tiles partials = new_tiles(e, t->n, 1u << each);
+    tiles partials = tiles_new(e, t->n, 1u << each);
     for (uint32_t reg = 0; reg < regs; reg++) {
         uint32_t tile_at = scratch;
         for (uint32_t i = 0; i < t->n; i++) {
@@ -350,7 +345,7 @@ static void fold_partials(emitter *e, const ir_op *op, const reduction *r, const
                     lane[b] = bytes << (each + b);
                 at = LLVMBuildAdd(e->b, at, exchange_thread_bits(e, lane, lane, 0, 0), "");
             }
-            read_partials(e, at, 1u << each, elem, partials.tile[i]);
+            tiles_read_row(e, at, 1u << each, elem, partials.tile[i]);
             tile_at += partial_bytes(r, s, elem);
         }
         fold_registers(e, op, &partials, each, (1u << each) - 1);
@@ -398,7 +393,7 @@ static bool check_supported(emitter *e, const ir_op *op) {
 static tiles bring_operands(emitter *e, const ir_op *op, const reduction *r, uint32_t scratch) {
     const layout *given = op->operands[0]->layout;
     unsigned regs = layout_reg_count(&r->all);
-    tiles t = new_tiles(e, op->num_operands, regs);
+    tiles t = tiles_new(e, op->num_operands, regs);
     for (uint32_t i = 0; i < t.n; i++) {
         const ir_value *x = op->operands[i];
         if (i > 0 && exchange_convert_bytes(given, &r->all, x->type.elem))

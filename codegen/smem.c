@@ -67,6 +67,12 @@ static void describe_scratch(smem_plan *p, access *a) {
         a->bytes = emit_reduce_scratch_bytes(op);
         crosses = a->pushes = emit_reduce_crosses(op);
         break;
+    case OP_SCAN:
+        a->bytes = emit_scan_scratch_bytes(op);
+        a->pushes = emit_scan_pushes(op);
+        a->pulls = emit_scan_pulls(op);
+        crosses = a->pushes || a->pulls;
+        break;
     case OP_CONVERT_LAYOUT:
         a->bytes = emit_convert_scratch_bytes(op);
         crosses = a->pulls = emit_convert_crosses(op);

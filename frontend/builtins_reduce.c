@@ -1,9 +1,7 @@
 // Reductions. Each makes one `reduce` op whose region is the combine function, lowered into it with
 // scalar arguments: the user's own, or one of stdlib.tile (_sum, _max, _argmax ...). Sums of 16-bit
-// floats accumulate in fp32 and are rounded once.
-#include "frontend/builtins.h"
-
-enum { MAX_REDUCED = 16 }; // tiles in one reduction
+// floats accumulate in fp32 and are rounded once. The scans in builtins_scan.c work alike.
+#include "frontend/builtins_reduce.h"
 
 // --- reduce
 
@@ -61,11 +59,10 @@ static void check_pure(ir_op *op, void *ctx) {
     p->failed = true;
 }
 
-/// Lowers the combine function into the op's region.
-static bool build_region(lowering *lo, ir_op *op, const value *combine, src_range range) {
+bool reduce_build_region(lowering *lo, ir_op *op, const value *combine, src_range range) {
     uint32_t n = op->num_operands;
-    value params[2 * MAX_REDUCED];
-    ir_value *combined[MAX_REDUCED];
+    value params[2 * REDUCE_MAX_TILES];
+    ir_value *combined[REDUCE_MAX_TILES];
     ir_builder outside = lo->b;
     op->regions[0] = ir_block_create(lo->func, op);
     for (uint32_t i = 0; i < 2 * n; i++) {
@@ -101,8 +98,8 @@ static bool reduce(lowering *lo, value *xs, uint32_t n, const value *axis_value,
                    const value *combine, bool keep_dims, src_range range) {
     tile_shape before = sem_shape_of(xs[0].ir);
     unsigned axis = 0;
-    ir_value *tiles[MAX_REDUCED];
-    ir_type types[MAX_REDUCED];
+    ir_value *tiles[REDUCE_MAX_TILES];
+    ir_type types[REDUCE_MAX_TILES];
     bool all = axis_value->kind == VALUE_NONE;
     if (before.rank == 0) {
         lower_error(lo, range, "cannot reduce %s: it has no dimensions", sem_describe(lo, &xs[0]));
@@ -117,7 +114,7 @@ static bool reduce(lowering *lo, value *xs, uint32_t n, const value *axis_value,
     }
     ir_op *op = ir_create(&lo->b, OP_REDUCE, tiles, n, types, n);
     ir_set_int(op, ATTR_AXIS, axis);
-    if (!build_region(lo, op, combine, range))
+    if (!reduce_build_region(lo, op, combine, range))
         return false;
     lower_set_range(lo, range);
     for (uint32_t i = 0; i < n; i++) {
@@ -127,14 +124,23 @@ static bool reduce(lowering *lo, value *xs, uint32_t n, const value *axis_value,
     return true;
 }
 
-/// The tiles to reduce as run-time values of one shape. False after an error.
-static bool read_tiles(lowering *lo, value *xs, uint32_t n, src_range range) {
-    if (n == 0 || n > MAX_REDUCED) {
-        lower_error(lo, range, "reduce() takes 1 to %d tiles, not %u", MAX_REDUCED, n);
+bool reduce_read_tiles(lowering *lo, const char *name, const value *given, const value *combine,
+                       reduce_tiles *out, src_range range) {
+    out->is_tuple = given->kind == VALUE_TUPLE;
+    uint32_t n = out->n = out->is_tuple ? given->num_items : 1;
+    value *xs = out->xs;
+    if (combine->kind != VALUE_FUNC && combine->kind != VALUE_BUILTIN) {
+        lower_error(lo, value_place(combine, range), "'combine_fn' must be a function, not %s",
+                    sem_describe(lo, combine));
         return false;
     }
+    if (n == 0 || n > REDUCE_MAX_TILES) {
+        lower_error(lo, range, "%s() takes 1 to %d tiles, not %u", name, REDUCE_MAX_TILES, n);
+        return false;
+    }
+    memcpy(xs, out->is_tuple ? given->items : given, n * sizeof(value));
     for (uint32_t i = 0; i < n; i++)
-        if (!sem_to_ir(lo, &xs[i], "what is reduced"))
+        if (!sem_to_ir(lo, &xs[i], "what is combined"))
             return false;
     for (uint32_t i = 1; i < n; i++)
         if (!sem_broadcast_pair(lo, &xs[0], &xs[i], range))
@@ -146,19 +152,11 @@ static bool read_tiles(lowering *lo, value *xs, uint32_t n, src_range range) {
 }
 
 value build_reduce(lowering *lo, value *args, src_range range) {
-    bool is_tuple = args[0].kind == VALUE_TUPLE;
-    uint32_t n = is_tuple ? args[0].num_items : 1;
-    value xs[MAX_REDUCED];
-    const value *combine = &args[2];
-    if (combine->kind != VALUE_FUNC && combine->kind != VALUE_BUILTIN)
-        return lower_error(lo, value_place(combine, range),
-                           "'combine_fn' must be a function, not %s", sem_describe(lo, combine));
-    if (n <= MAX_REDUCED)
-        memcpy(xs, is_tuple ? args[0].items : &args[0], n * sizeof(value));
-    if (!read_tiles(lo, xs, n, range) ||
-        !reduce(lo, xs, n, &args[1], combine, args[3].i != 0, range))
+    reduce_tiles t;
+    if (!reduce_read_tiles(lo, "reduce", &args[0], &args[2], &t, range) ||
+        !reduce(lo, t.xs, t.n, &args[1], &args[2], args[3].i != 0, range))
         return value_poison();
-    return is_tuple ? value_tuple(lo->arena, xs, n) : xs[0];
+    return t.is_tuple ? value_tuple(lo->arena, t.xs, t.n) : t.xs[0];
 }
 
 // --- reductions by name
@@ -171,7 +169,7 @@ static value reduce_by(lowering *lo, value x, const value *axis, const char *com
     return x;
 }
 
-static bool check_number(lowering *lo, const char *name, const value *x, bool integer,
+bool reduce_check_number(lowering *lo, const char *name, const value *x, bool integer,
                          src_range range) {
     dtype t = value_elem(x);
     if (dtype_is_int(t) || (!integer && dtype_is_float(t)))
@@ -181,8 +179,7 @@ static bool check_number(lowering *lo, const char *name, const value *x, bool in
     return false;
 }
 
-/// Small integers are summed in 32 bits.
-static dtype sum_type(dtype t) {
+dtype reduce_sum_type(dtype t) {
     if (dtype_is_int(t) && dtype_bits(t) < 32)
         return dtype_is_signed(t) ? DT_I32 : DT_U32;
     return t;
@@ -190,12 +187,12 @@ static dtype sum_type(dtype t) {
 
 value build_sum(lowering *lo, value *args, src_range range) {
     value x = args[0];
-    if (!check_number(lo, "sum", &x, false, range))
+    if (!reduce_check_number(lo, "sum", &x, false, range))
         return value_poison();
-    dtype result = sum_type(value_elem(&x));
+    dtype result = reduce_sum_type(value_elem(&x));
     if (args[3].kind == VALUE_DTYPE) {
         x = sem_cast_type(lo, x, args[3].type, (sv){0}, false, range);
-        if (value_is_poison(&x) || !check_number(lo, "sum", &x, false, range))
+        if (value_is_poison(&x) || !reduce_check_number(lo, "sum", &x, false, range))
             return value_poison();
         result = value_elem(&x);
     }
@@ -232,7 +229,7 @@ static ir_value *make_indices(lowering *lo, const ir_value *x, unsigned axis) {
 static bool reduce_with_index(lowering *lo, bool is_max, value x, const value *axis_value,
                               bool keep_dims, value *out, src_range range) {
     unsigned axis;
-    if (!check_number(lo, is_max ? "argmax" : "argmin", &x, false, range))
+    if (!reduce_check_number(lo, is_max ? "argmax" : "argmin", &x, false, range))
         return false;
     if (axis_value->kind == VALUE_NONE) {
         lower_error(lo, range, "%s with indices needs an axis", is_max ? "max()" : "min()");
@@ -256,7 +253,7 @@ value build_max_or_min(lowering *lo, bool is_max, value *args, src_range range) 
             return value_poison();
         return value_tuple(lo->arena, both, 2);
     }
-    if (!check_number(lo, is_max ? "max" : "min", &x, false, range))
+    if (!reduce_check_number(lo, is_max ? "max" : "min", &x, false, range))
         return value_poison();
     x.ir = sem_cast_ir(lo, x.ir, extremum_type(value_elem(&x)));
     return reduce_by(lo, x, &args[1], is_max ? "_max" : "_min", keep_dims, range);
@@ -287,13 +284,13 @@ value build_argmin(lowering *lo, value *args, src_range range) {
 }
 
 value build_xor_sum(lowering *lo, value *args, src_range range) {
-    if (!check_number(lo, "xor_sum", &args[0], true, range))
+    if (!reduce_check_number(lo, "xor_sum", &args[0], true, range))
         return value_poison();
     return reduce_by(lo, args[0], &args[1], "_xor", args[2].i != 0, range);
 }
 
 value build_reduce_or(lowering *lo, value *args, src_range range) {
-    if (!check_number(lo, "reduce_or", &args[0], true, range))
+    if (!reduce_check_number(lo, "reduce_or", &args[0], true, range))
         return value_poison();
     return reduce_by(lo, args[0], &args[1], "_or", args[2].i != 0, range);
 }

@@ -263,7 +263,7 @@ static flow merge_flow(merge *m) {
 void fork_begin(lowering *lo, fork *f, ir_value *cond, src_range range) {
     *f = (fork){.cond = cond, .range = range, .before = lo->b, .start = scope_save(lo->scope)};
     const ir_op *parent = lo->b.block->parent;
-    f->by_select = parent && parent->opcode == OP_REDUCE;
+    f->by_select = parent && (parent->opcode == OP_REDUCE || parent->opcode == OP_SCAN);
     lo->frames->regions++;
     lower_open_region(lo, range);
 }

@@ -618,6 +618,17 @@ static ir_value *rule_reduce(folder *f, ir_op *op) {
     return NULL;
 }
 
+static ir_value *rule_scan(folder *f, ir_op *op) {
+    ir_type t = op->operands[0]->type;
+    int64_t axis = ir_get_int(op, ATTR_AXIS, 0);
+    if (axis < 0 || axis >= t.rank || t.shape[axis] != 1)
+        return NULL;
+    for (uint32_t i = 0; i < op->num_results; i++)
+        ir_replace(op->results[i], op->operands[i]);
+    drop(f, op);
+    return NULL;
+}
+
 static rule_fn *const rules[IR_OPCODE_COUNT] = {
     [OP_ADD] = rule_add,         [OP_SUB] = rule_sub,         [OP_MUL] = rule_mul,
     [OP_DIV] = rule_div,         [OP_REM] = rule_rem,         [OP_NEG] = rule_neg,
@@ -630,7 +641,7 @@ static rule_fn *const rules[IR_OPCODE_COUNT] = {
     [OP_JOIN] = rule_join,       [OP_HALF] = rule_half,       [OP_FLIP] = rule_flip,
     [OP_LOAD] = rule_load,       [OP_STORE] = rule_store,     [OP_ATOMIC_RMW] = rule_atomic_rmw,
     [OP_ASSERT] = rule_assert,   [OP_ASSUME] = rule_assume,   [OP_IF] = rule_if,
-    [OP_FOR] = rule_for,         [OP_WHILE] = rule_while,
+    [OP_FOR] = rule_for,         [OP_WHILE] = rule_while,     [OP_SCAN] = rule_scan,
 };
 
 // --- the walk

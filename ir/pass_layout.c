@@ -112,11 +112,14 @@ static void set_feeds_more(layout_plan *p) {
 
 // --- what an op needs
 
+/// Combines elements along an axis, in a layout of its own choice.
+static bool folds(const ir_op *op) { return op->opcode == OP_REDUCE || op->opcode == OP_SCAN; }
+
 const layout *layout_of_operand(layout_plan *p, const ir_op *op, uint32_t i, const layout *result) {
     const ir_value *x = op->operands[i];
     ir_value *targets[2];
     layout l;
-    if (p->op_layout[op->id] || op->opcode == OP_REDUCE)
+    if (p->op_layout[op->id] || folds(op))
         return p->op_layout[op->id];
     if (layout_flow_targets(op, i, targets) > 0)
         return p->layout[targets[0]->id];
@@ -224,8 +227,9 @@ static void adapt_loads(layout_plan *p) {
 }
 
 /// A reduction works in the layout of its first operand that has one, or, if `settle`, a default.
-/// Its results have what is left of that layout, whatever their users want.
-static void decide_reduce(layout_plan *p, const ir_op *op, bool settle) {
+/// Its results have what is left of that layout, whatever their users want. So does a scan, whose
+/// results keep the layout.
+static void decide_fold(layout_plan *p, const ir_op *op, bool settle) {
     ir_type t = op->operands[0]->type;
     unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);
     const layout *l = NULL;
@@ -237,7 +241,9 @@ static void decide_reduce(layout_plan *p, const ir_op *op, bool settle) {
         l = anchor_default(p, t, p->reduced[op->operands[0]->id]);
     p->op_layout[op->id] = l;
     p->changed = true;
-    layout result = layout_reduce_result(l, t.shape, t.rank, axis);
+    layout result = *l;
+    if (op->opcode == OP_REDUCE)
+        result = layout_reduce_result(l, t.shape, t.rank, axis);
     for (uint32_t i = 0; i < op->num_results; i++)
         if (ir_is_tile(op->results[i]->type))
             decide(p, op->results[i], ir_intern_layout(p->func, &result));
@@ -292,8 +298,8 @@ static void forward(layout_plan *p, const ir_op *op) {
         adapt_store(p, op);
         if (op->num_results && !is_adaptable_load(p, op))
             decide(p, op->results[0], p->op_layout[op->id]);
-    } else if (op->opcode == OP_REDUCE) {
-        decide_reduce(p, op, false);
+    } else if (folds(op)) {
+        decide_fold(p, op, false);
     } else if (op->num_results == 1 && is_view_op(op)) {
         decide(p, op->results[0], layout_of_view(p, op));
     } else if (op->num_results == 1 && passes_layout_on(op)) {
@@ -311,7 +317,7 @@ static void backward(layout_plan *p, const ir_op *op) {
     for (uint32_t i = 0; i < op->num_operands; i++) {
         const ir_value *x = op->operands[i];
         if (!x || p->kind[x->id] < VALUE_VIEW || p->layout[x->id] || op->opcode == OP_PRINT ||
-            (x->def && x->def->opcode == OP_REDUCE))
+            (x->def && folds(x->def)))
             continue;
         const layout *want = layout_of_operand(p, op, i, result);
         if (want && x->def && anchor_is_access(x->def)) { // an adaptable load
@@ -338,8 +344,8 @@ static void settle(layout_plan *p, bool all) {
             const ir_op *op = p->ops[o];
             if (anchor_is_access(op) != (loads == 1))
                 continue;
-            if (op->opcode == OP_REDUCE)
-                decide_reduce(p, op, true);
+            if (folds(op))
+                decide_fold(p, op, true);
             for (uint32_t i = 0; i < op->num_results; i++)
                 settle_value(p, op->results[i]);
             for (uint32_t r = 0; r < op->num_regions; r++)

@@ -69,6 +69,9 @@ static void find_reduced_operand(layout_plan *p, const ir_op *op, uint32_t i) {
         unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);
         unsigned after = p->reduced[op->results[i]->id], below = (1u << axis) - 1;
         add_reduced(p, x, 1u << axis | (after & below) | (after & ~below) << 1);
+    } else if (op->opcode == OP_SCAN) {
+        unsigned axis = (unsigned)ir_get_int(op, ATTR_AXIS, 0);
+        add_reduced(p, x, 1u << axis | p->reduced[op->results[i]->id]);
     } else if (ir_has_trait(op, PURE) && op->num_results == 1) {
         add_reduced(p, x, reduced_through(op, i, p->reduced[op->results[0]->id]));
     } else {

@@ -548,7 +548,8 @@ static const ir_op *want_end(checker *c, const ir_op *op, uint32_t r, ir_opcode 
     return NULL;
 }
 
-static void rule_reduce(checker *c, const ir_op *op) {
+// What reduce and scan share. A scan keeps the axis, and the layout with it.
+static void check_fold(checker *c, const ir_op *op, bool keeps_axis) {
     const ir_block *b = op->regions[0];
     const ir_op *end = want_end(c, op, 0, OP_YIELD);
     const ir_attr *axis = want_attr(c, op, ATTR_AXIS);
@@ -570,7 +571,7 @@ static void rule_reduce(checker *c, const ir_op *op) {
     uint32_t shape[IR_MAX_RANK];
     unsigned rank = 0;
     for (unsigned d = 0; d < first.rank; d++)
-        if (d != (unsigned)axis->i)
+        if (keeps_axis || d != (unsigned)axis->i)
             shape[rank++] = first.shape[d];
     for (uint32_t i = 0; i < n; i++) {
         const ir_value *x = op->operands[i];
@@ -584,10 +585,16 @@ static void rule_reduce(checker *c, const ir_op *op) {
         if (c->failed || !x->layout)
             continue;
         want_layout(c, op, x, op->operands[0]->layout);
-        layout l = layout_reduce_result(x->layout, first.shape, first.rank, (unsigned)axis->i);
+        layout l = *x->layout;
+        if (!keeps_axis)
+            l = layout_reduce_result(x->layout, first.shape, first.rank, (unsigned)axis->i);
         want_layout(c, op, op->results[i], &l);
     }
 }
+
+static void rule_reduce(checker *c, const ir_op *op) { check_fold(c, op, false); }
+
+static void rule_scan(checker *c, const ir_op *op) { check_fold(c, op, true); }
 
 // What memory ops and assert share: tiles of one shape and layout, an i1 mask.
 static void want_one_shape(checker *c, const ir_op *op) {

@@ -1,5 +1,5 @@
-// Conversions, flips, joins, reductions and atomics in thousands of random layouts, as tile IR text, checked on
-// the device against the map itself. Layouts have 1 to 4 dimensions, registers, lanes, warps and CTAs
+// Conversions, flips, joins, reductions, scans and atomics in thousands of random layouts, as tile IR
+// text, checked on the device against the map itself. Layouts have 1 to 4 dimensions, registers, lanes, warps and CTAs
 // in any order, mixed by XOR, with copies (zero and dependent bases) everywhere.
 //
 // A converted tile is compared, by `assert` and so in every copy, with the same tile made in the
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-enum { MAX_BITS = 40, BATCH = 6, SLICE = 4096, INPUT = 4096 };
+enum { MAX_BITS = 40, BATCH = 7, SLICE = 4096, INPUT = 4096 };
 
 // ---------------------------------------------------------------------------- random layouts
 
@@ -418,6 +418,57 @@ static void put_reduction(module *m, uint32_t start, const shape *s, unsigned nu
     }
 }
 
+/// Emits a scan of v (i32) alone, by +, or of the affine functions v * x + j, by composition, where
+/// the order matters. Returns the last result.
+static unsigned put_scan_op(module *m, bool affine, bool reverse, unsigned v, unsigned j,
+                            unsigned axis, const char *tile, unsigned l) {
+    text *t = &m->body;
+    unsigned r = new_value(m);
+    if (affine)
+        put(t, "    %%w%u: tile<%sxi32, #l%u>,", r, tile, l);
+    put(t, " %%v%u: tile<%sxi32, #l%u> = scan %%v%u", r, tile, l, v);
+    if (affine)
+        put(t, ", %%v%u", j);
+    put(t, " {axis = %u%s} (%%a%u: i32, ", axis, reverse ? ", reverse" : "", r);
+    if (affine)
+        put(t, "%%b%u: i32, ", r);
+    put(t, "%%c%u: i32", r);
+    if (!affine) {
+        put(t, ") {\n        %%e%u: i32 = add %%a%u, %%c%u\n        yield %%e%u\n    }\n", r, r, r,
+            r);
+        return r;
+    }
+    put(t, ", %%d%u: i32) {\n        %%e%u: i32 = mul %%a%u, %%c%u\n", r, r, r, r);
+    put(t, "        %%f%u: i32 = mul %%b%u, %%c%u\n", r, r, r);
+    put(t, "        %%g%u: i32 = add %%f%u, %%d%u\n", r, r, r);
+    put(t, "        yield %%e%u, %%g%u\n    }\n", r, r);
+    return r;
+}
+
+static void put_scan(module *m, uint32_t start, const shape *s, unsigned number) {
+    map a = random_map(s->bits, m->warp, 0);
+    unsigned axis = rnd(s->rank), l = add_layout(m, &a), affine = rnd(2), reverse = rnd(2);
+    uint32_t stride = 1, n = 1u << s->bits, is[SLICE];
+    for (unsigned d = axis + 1; d < s->rank; d++)
+        stride *= s->extent[d];
+    char flat[16], what[64];
+    sprintf(flat, "%u", n);
+    sprintf(what, "case %u: scan", number);
+    unsigned v = put_load(m, "x", start, n, l), j = new_value(m);
+    put(&m->body, "    %%v%u: tile<%sxi32, #l%u> = arange {start = 0}\n", j, flat, l);
+    v = put_reshape(m, v, s->text, "i32", l);
+    j = put_reshape(m, j, s->text, "i32", l);
+    unsigned y = put_scan_op(m, affine, reverse, v, j, axis, s->text, l);
+    y = put_reshape(m, y, flat, "i32", l);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = reverse ? n - 1 - i : i, place = at / stride % s->extent[axis];
+        uint32_t before = reverse ? at + stride : at - stride, x = input[start + at];
+        bool first = place == (reverse ? s->extent[axis] - 1 : 0);
+        is[at] = affine ? (first ? 0 : is[before] * x) + at : (first ? 0 : is[before]) + x;
+    }
+    put_checks(m, y, n, l, false, is, what);
+}
+
 /// An atomic runs once for each element, and its result reaches every copy.
 static void put_atomic(module *m, uint32_t start, const shape *s, unsigned number) {
     map a = random_map(s->bits, m->warp, 0);
@@ -523,6 +574,8 @@ static void run_batch(unsigned number) {
             put_atomic(&m, start, &s, number * BATCH + i);
         else if (i == BATCH - 2)
             put_shuffle(&m, start, &s, number * BATCH + i);
+        else if (i == BATCH - 3)
+            put_scan(&m, start, &s, number * BATCH + i);
         else if (i & 1)
             put_reduction(&m, start, &s, number * BATCH + i);
         else
