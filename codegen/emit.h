@@ -159,6 +159,8 @@ void emit_atomic_rmw(emitter *e, const ir_op *op);
 void emit_atomic_cas(emitter *e, const ir_op *op);
 void emit_reduce(emitter *e, const ir_op *op);
 void emit_scan(emitter *e, const ir_op *op);
+void emit_gather(emitter *e, const ir_op *op);
+void emit_histogram(emitter *e, const ir_op *op);
 void emit_convert_layout(emitter *e, const ir_op *op);
 void emit_flip(emitter *e, const ir_op *op);
 /// Gives the value held by the representative to all its copies: lanes by shuffle, warps and CTAs
@@ -177,6 +179,8 @@ void emit_async_read(emitter *e, const ir_op *op);
 // own scratch, an op that writes and then reads calls emit_barrier between.
 uint32_t emit_reduce_scratch_bytes(const ir_op *op);
 uint32_t emit_scan_scratch_bytes(const ir_op *op);
+uint32_t emit_gather_scratch_bytes(const ir_op *op);
+uint32_t emit_histogram_scratch_bytes(const ir_op *op);
 uint32_t emit_convert_scratch_bytes(const ir_op *op);
 uint32_t emit_flip_scratch_bytes(const ir_op *op);
 uint32_t emit_atomic_scratch_bytes(const ir_op *op);
@@ -186,6 +190,8 @@ uint32_t emit_async_buffer_bytes(const ir_op *copy);
 bool emit_reduce_crosses(const ir_op *op);
 bool emit_scan_pushes(const ir_op *op);
 bool emit_scan_pulls(const ir_op *op);
+bool emit_gather_crosses(const ir_op *op);
+bool emit_histogram_crosses(const ir_op *op);
 bool emit_convert_crosses(const ir_op *op);
 bool emit_flip_crosses(const ir_op *op);
 bool emit_atomic_crosses(const ir_op *op);

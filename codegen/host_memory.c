@@ -414,3 +414,15 @@ void host_shared_store(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_
             memcpy(to + k * bytes, (const char *)values + (k * HOST_LANES + lane) * bytes, bytes);
     }
 }
+
+void host_shared_count(host_warp *w, const uint32_t *offsets, uint32_t mask) {
+    for (unsigned lane = 0; lane < HOST_LANES; lane++) {
+        uint32_t count;
+        if (!(mask >> lane & 1))
+            continue;
+        uint8_t *at = check_shared(w, NULL, lane, offsets[lane], sizeof count);
+        memcpy(&count, at, sizeof count);
+        count++;
+        memcpy(at, &count, sizeof count);
+    }
+}

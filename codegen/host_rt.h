@@ -127,6 +127,7 @@ struct host_warp {
     X(host_atomic_scalar, "lpillli")                                                               \
     X(host_shared_load, "vpiippp")                                                                 \
     X(host_shared_store, "vpiipppi")                                                               \
+    X(host_shared_count, "vppi")                                                                   \
     X(host_async_store, "vpipp")                                                                   \
     X(host_async_commit, "vp")                                                                     \
     X(host_async_wait, "vpi")                                                                      \
@@ -165,6 +166,8 @@ void host_shared_load(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_t
                       const uint32_t *offsets, void *values);
 void host_shared_store(host_warp *w, uint32_t bytes, uint32_t vec, const uint32_t *ctas,
                        const uint32_t *offsets, const void *values, uint32_t mask);
+/// Adds 1 to the 32-bit integers at byte offsets of the own shared memory, lane after lane.
+void host_shared_count(host_warp *w, const uint32_t *offsets, uint32_t mask);
 
 // --- host_async.c
 /// Puts 32 elements on their way to byte offsets of shared memory, which is poisoned until then.

@@ -73,6 +73,14 @@ static void describe_scratch(smem_plan *p, access *a) {
         a->pulls = emit_scan_pulls(op);
         crosses = a->pushes || a->pulls;
         break;
+    case OP_GATHER:
+        a->bytes = emit_gather_scratch_bytes(op);
+        crosses = a->pulls = emit_gather_crosses(op);
+        break;
+    case OP_HISTOGRAM:
+        a->bytes = emit_histogram_scratch_bytes(op);
+        crosses = a->pulls = emit_histogram_crosses(op);
+        break;
     case OP_CONVERT_LAYOUT:
         a->bytes = emit_convert_scratch_bytes(op);
         crosses = a->pulls = emit_convert_crosses(op);

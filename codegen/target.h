@@ -91,6 +91,10 @@ typedef struct target {
     void (*smem_load)(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset, LLVMTypeRef elem,
                       unsigned vec, LLVMValueRef *out);
 
+    /// Adds 1 to the i32 at byte_offset of the own CTA, where pred: all lanes count, also those that
+    /// meet.
+    void (*smem_count)(emitter *e, LLVMValueRef byte_offset, LLVMValueRef pred);
+
     // Copies from global to shared memory that run ahead (emit_async.c).
     unsigned async_least; ///< bytes of the smallest copy; 0: any, element by element
     /// `active`, a lane value i32: how many of the a->vec elements are copied, the first ones; the

@@ -543,6 +543,11 @@ static void smem_load(emitter *e, LLVMValueRef cta, LLVMValueRef offset, LLVMTyp
         out[k] = host_slot_load(e, slot, k * HOST_LANES * bytes, LLVMVectorType(elem, HOST_LANES));
 }
 
+static void smem_count(emitter *e, LLVMValueRef offset, LLVMValueRef pred) {
+    LLVMValueRef args[] = {host_state(e)->warp, host_slot_of(e, offset), mask_bits(e, pred)};
+    host_call(e, "host_shared_count", args, 3);
+}
+
 // ---------------------------------------------------------------------------- debugging
 
 /// Calls host_assert with the lanes where `cond` does not hold and `mask` (if any) does.
@@ -615,6 +620,7 @@ const target target_host = {
     .cluster_started = cluster_barrier,
     .smem_store = smem_store,
     .smem_load = smem_load,
+    .smem_count = smem_count,
     .async_copy = async_copy,
     .async_commit = async_commit,
     .async_wait = async_wait,

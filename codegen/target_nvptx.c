@@ -406,6 +406,13 @@ static void smem_load(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset, LL
         out[i] = LLVMBuildExtractElement(e->b, load, emit_const_i32(e, i), "");
 }
 
+static void smem_count(emitter *e, LLVMValueRef byte_offset, LLVMValueRef pred) {
+    nvptx_guard g = nvptx_begin_guard(e, pred);
+    LLVMBuildAtomicRMW(e->b, LLVMAtomicRMWBinOpAdd, nvptx_shared_pointer(e, byte_offset),
+                       emit_const_i32(e, 1), LLVMAtomicOrderingMonotonic, false);
+    nvptx_end_guard(e, &g);
+}
+
 /// cp.async: past the registers, and through L2 alone where it takes 16 bytes.
 static void async_copy(emitter *e, const cg_access *a, LLVMValueRef byte_offset,
                        LLVMValueRef active) {
@@ -464,6 +471,7 @@ const target target_nvptx = {
     .cluster_started = nvptx_cluster_started,
     .smem_store = smem_store,
     .smem_load = smem_load,
+    .smem_count = smem_count,
     .async_least = 4,
     .async_copy = async_copy,
     .async_commit = async_commit,

@@ -71,8 +71,13 @@ static bool is_view_op(const ir_op *op) {
            op->opcode == OP_HALF || op->opcode == OP_CONVERT_LAYOUT;
 }
 
+/// Made once: not cheap to make again, whatever its operands.
+static bool exchanges(const ir_op *op) {
+    return op->opcode == OP_GATHER || op->opcode == OP_HISTOGRAM;
+}
+
 static value_kind kind_of_result(const layout_plan *p, const ir_op *op) {
-    if (!ir_has_trait(op, PURE) || op->num_regions)
+    if (!ir_has_trait(op, PURE) || op->num_regions || exchanges(op))
         return VALUE_NATIVE;
     bool remade = true;
     for (uint32_t i = 0; i < op->num_operands; i++) {
@@ -112,6 +117,11 @@ static void set_feeds_more(layout_plan *p) {
 
 // --- what an op needs
 
+/// Whether operand i goes through shared memory whatever its layout.
+static bool takes_as_it_comes(const ir_op *op, uint32_t i) {
+    return op->opcode == OP_HISTOGRAM || (op->opcode == OP_GATHER && i == 0);
+}
+
 /// Combines elements along an axis, in a layout of its own choice.
 static bool folds(const ir_op *op) { return op->opcode == OP_REDUCE || op->opcode == OP_SCAN; }
 
@@ -123,7 +133,9 @@ const layout *layout_of_operand(layout_plan *p, const ir_op *op, uint32_t i, con
         return p->op_layout[op->id];
     if (layout_flow_targets(op, i, targets) > 0)
         return p->layout[targets[0]->id];
-    if (op->opcode == OP_PRINT)
+    if (op->opcode == OP_HISTOGRAM)
+        x = op->operands[0]; // the mask goes with it
+    if (op->opcode == OP_PRINT || takes_as_it_comes(op, i))
         return p->layout[x->id] ? p->layout[x->id] : anchor_default(p, x->type, 0);
     if (!result)
         return NULL;
@@ -304,6 +316,8 @@ static void forward(layout_plan *p, const ir_op *op) {
         decide(p, op->results[0], layout_of_view(p, op));
     } else if (op->num_results == 1 && passes_layout_on(op)) {
         decide(p, op->results[0], inherited(p, op));
+    } else if (op->opcode == OP_GATHER) {
+        decide(p, op->results[0], p->layout[op->operands[1]->id]);
     }
     for (uint32_t i = 0; i < op->num_operands; i++) {
         unsigned n = op->operands[i] ? layout_flow_targets(op, i, targets) : 0;
@@ -317,7 +331,7 @@ static void backward(layout_plan *p, const ir_op *op) {
     for (uint32_t i = 0; i < op->num_operands; i++) {
         const ir_value *x = op->operands[i];
         if (!x || p->kind[x->id] < VALUE_VIEW || p->layout[x->id] || op->opcode == OP_PRINT ||
-            (x->def && folds(x->def)))
+            takes_as_it_comes(op, i) || (x->def && folds(x->def)))
             continue;
         const layout *want = layout_of_operand(p, op, i, result);
         if (want && x->def && anchor_is_access(x->def)) { // an adaptable load

@@ -596,6 +596,37 @@ static void rule_reduce(checker *c, const ir_op *op) { check_fold(c, op, false);
 
 static void rule_scan(checker *c, const ir_op *op) { check_fold(c, op, true); }
 
+// The index has the shape of x but for the axis, and the result that of the index.
+static void rule_gather(checker *c, const ir_op *op) {
+    const ir_value *x = op->operands[0], *index = op->operands[1], *y = op->results[0];
+    const ir_attr *axis = want_attr(c, op, ATTR_AXIS);
+    want_tile(c, op, "x", x);
+    want_kind(c, op, index, dtype_is_int(index->type.elem), "integers");
+    if (!axis)
+        return;
+    if (axis->i < 0 || axis->i >= x->type.rank) {
+        FAIL(c, op, "expected an axis of %s but got %lld", ir_type_string(c->arena, x->type),
+             (long long)axis->i);
+        return;
+    }
+    ir_type shape = x->type;
+    if (index->type.rank == shape.rank)
+        shape.shape[axis->i] = index->type.shape[axis->i];
+    want_operand(c, op, 1, ir_tile_type(ir_element_type(index->type), shape.shape, shape.rank));
+    want_result(c, op, shape);
+    if (index->layout && y->layout)
+        want_layout(c, op, y, index->layout);
+}
+
+static void rule_histogram(checker *c, const ir_op *op) {
+    const ir_value *x = op->operands[0], *mask = op->operands[1], *y = op->results[0];
+    want_kind(c, op, x, x->type.rank == 1 && dtype_is_int(x->type.elem), "a 1-D tile of integers");
+    want_kind(c, op, y, y->type.rank == 1 && y->type.elem == DT_I32, "a 1-D tile of i32");
+    want_operand(c, op, 1, ir_type_with_elem(x->type, DT_I1));
+    if (x->layout && mask->layout)
+        want_layout(c, op, mask, x->layout);
+}
+
 // What memory ops and assert share: tiles of one shape and layout, an i1 mask.
 static void want_one_shape(checker *c, const ir_op *op) {
     const ir_value *first = op->operands[0];

@@ -1,5 +1,5 @@
-// Conversions, flips, joins, reductions, scans and atomics in thousands of random layouts, as tile IR
-// text, checked on the device against the map itself. Layouts have 1 to 4 dimensions, registers, lanes, warps and CTAs
+// Conversions, flips, joins, reductions, scans, gathers, histograms and atomics in thousands of random
+// layouts, as tile IR text, checked on the device against the map itself. Layouts have 1 to 4 dimensions, registers, lanes, warps and CTAs
 // in any order, mixed by XOR, with copies (zero and dependent bases) everywhere.
 //
 // A converted tile is compared, by `assert` and so in every copy, with the same tile made in the
@@ -469,6 +469,64 @@ static void put_scan(module *m, uint32_t start, const shape *s, unsigned number)
     put_checks(m, y, n, l, false, is, what);
 }
 
+/// A gather along some axis, by an index of any extent there.
+static void put_gather(module *m, uint32_t start, const shape *s, unsigned number) {
+    unsigned axis = rnd(s->rank), extent = s->extent[axis];
+    uint32_t n = 1u << s->bits, stride = 1, is[SLICE];
+    shape to = {.rank = s->rank, .bits = s->bits - (unsigned)__builtin_ctz(extent)};
+    memcpy(to.extent, s->extent, sizeof to.extent);
+    unsigned taken = rnd(to.bits < 8 ? 9 - to.bits : 2);
+    to.extent[axis] = 1u << taken;
+    to.bits += taken;
+    for (unsigned d = 0; d < to.rank; d++)
+        sprintf(to.text + strlen(to.text), d ? "x%u" : "%u", to.extent[d]);
+    for (unsigned d = axis + 1; d < s->rank; d++)
+        stride *= s->extent[d];
+    map a = random_map(s->bits, m->warp, 0), b = random_map(to.bits, m->warp, 0);
+    unsigned la = add_layout(m, &a), lb = add_layout(m, &b);
+    uint32_t n_to = 1u << to.bits, places = rnd(INPUT - n_to + 1);
+    const char *type = types[rnd(sizeof(types) / sizeof(types[0]))];
+    char flat[16], flat_to[16], what[64];
+    sprintf(flat, "%u", n);
+    sprintf(flat_to, "%u", n_to);
+    sprintf(what, "case %u: gather of %s", number, type);
+    unsigned v = put_cast(m, put_load(m, "x", start, n, la), type, flat, la);
+    v = put_reshape(m, v, s->text, type, la);
+    unsigned i = put_load(m, "x", places, n_to, lb), w = new_value(m);
+    put(&m->body, "    %%w%u: tile<%sxi32, #l%u> = const {value = %u}\n", w, flat_to, lb,
+        extent - 1);
+    put(&m->body, "    %%v%u: tile<%sxi32, #l%u> = and %%v%u, %%w%u\n", w, flat_to, lb, i, w);
+    i = put_reshape(m, w, to.text, "i32", lb);
+    w = new_value(m);
+    put(&m->body, "    %%v%u: tile<%sx%s, #l%u> = gather %%v%u, %%v%u {axis = %u}\n", w, to.text,
+        type, lb, v, i, axis);
+    w = put_cast(m, put_reshape(m, w, flat_to, type, lb), "i32", flat_to, lb);
+    for (uint32_t k = 0; k < n_to; k++) {
+        uint32_t at = input[places + k] & (extent - 1), row = k / stride / to.extent[axis];
+        uint32_t x = input[start + (row * extent + at) * stride + k % stride];
+        is[k] = strcmp(type, "i1") ? x : x != 0;
+    }
+    put_checks(m, w, n_to, lb, false, is, what);
+}
+
+/// How often each number occurs where another tile is not 0.
+static void put_histogram(module *m, uint32_t start, const shape *s, unsigned number) {
+    unsigned bin_bits = rnd(8);
+    map a = random_map(s->bits, m->warp, 0), b = random_map(bin_bits, m->warp, 0);
+    unsigned la = add_layout(m, &a), lb = add_layout(m, &b);
+    uint32_t n = 1u << s->bits, bins = 1u << bin_bits, masks = rnd(INPUT - n + 1), is[SLICE] = {0};
+    char flat[16], what[64];
+    sprintf(flat, "%u", n);
+    sprintf(what, "case %u: histogram", number);
+    unsigned v = put_load(m, "x", start, n, la);
+    unsigned c = put_cast(m, put_load(m, "x", masks, n, la), "i1", flat, la), w = new_value(m);
+    put(&m->body, "    %%v%u: tile<%uxi32, #l%u> = histogram %%v%u, %%v%u\n", w, bins, lb, v, c);
+    for (uint32_t k = 0; k < n; k++)
+        if (input[start + k] < bins && input[masks + k])
+            is[input[start + k]]++;
+    put_checks(m, w, bins, lb, false, is, what);
+}
+
 /// An atomic runs once for each element, and its result reaches every copy.
 static void put_atomic(module *m, uint32_t start, const shape *s, unsigned number) {
     map a = random_map(s->bits, m->warp, 0);
@@ -574,6 +632,10 @@ static void run_batch(unsigned number) {
             put_atomic(&m, start, &s, number * BATCH + i);
         else if (i == BATCH - 2)
             put_shuffle(&m, start, &s, number * BATCH + i);
+        else if (i == BATCH - 3 && number % 4 == 1)
+            put_gather(&m, start, &s, number * BATCH + i);
+        else if (i == BATCH - 3 && number % 4 == 3)
+            put_histogram(&m, start, &s, number * BATCH + i);
         else if (i == BATCH - 3)
             put_scan(&m, start, &s, number * BATCH + i);
         else if (i & 1)
