@@ -224,7 +224,7 @@ static void test_binding(void **state) {
     expect_error("zeros((4,), fp32, 1)", "zeros() takes 2 arguments but 3 were given");
     expect_error("program_id(n)", "program_id(): 'axis' must be a compile-time integer");
     expect_error("program_id(3)", "axis of the grid is 0, 1 or 2, not 3");
-    expect_error("load(p, boundary_check=(0,))", "'boundary_check' of load() is not supported yet");
+    expect_error("load(p, boundary_check=(0,))", "'boundary_check' is for block pointers");
     expect_ok("load(p, boundary_check=(), padding_option='')");
     expect_error("dot(r, r)", "'dot' is not supported yet");
     expect_error("tl.dot(r, r)", "'tl.dot' is not supported yet");
