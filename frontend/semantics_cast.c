@@ -66,6 +66,8 @@ value sem_cast_type(lowering *lo, value x, ir_type to, sv rounding, bool is_bitc
     if (to.rank != 0 || to.elem == DT_VOID)
         return lower_error(lo, range, "%s is not an element type", ir_type_string(lo->arena, to));
     ir_type from = x.ir->type;
+    if (from.elem == to.elem && from.elem != DT_PTR)
+        return x;
     bool narrows = dtype_is_float(from.elem) && dtype_is_float(to.elem) &&
                    dtype_bits(to.elem) < dtype_bits(from.elem);
     if (rounding.len && (is_bitcast || !narrows))
