@@ -103,10 +103,11 @@ value build_pointer_type(lowering *lo, value *args, src_range range) {
 }
 
 value build_constexpr(lowering *lo, value *args, src_range range) {
-    if (value_is_constexpr(&args[0]))
-        return args[0];
-    return lower_error(lo, range, "constexpr() needs a compile-time value, not %s",
-                       sem_describe(lo, &args[0]));
+    if (args[0].kind == VALUE_IR)
+        diag_warning(lo->diag, "not-constexpr", range,
+                     "constexpr() of %s, which is known only at run time, is that value",
+                     sem_describe(lo, &args[0]));
+    return args[0];
 }
 
 // --- hints

@@ -114,14 +114,6 @@ static bool bind_params(lowering *lo, const value *callee, const call_args *args
             bound[i] = lower_callee_default(lo, p, s, frame);
         if (bound[i].kind == VALUE_POISON)
             return false;
-        if (bound[i].kind == VALUE_IR &&
-            annotation_read(s->module, p->annotation).kind == ANNOTATION_CONSTEXPR) {
-            lower_error(lo, value_place(&bound[i], args->range),
-                        "'%" SV_FMT "' of %" SV_FMT "() is constexpr, and this value is known only "
-                        "at run time (%s)",
-                        SV_ARG(p->name), SV_ARG(f->name), value_describe(lo->arena, &bound[i]));
-            return false;
-        }
         if (frame->at_compile_time && value_has_run_time(&bound[i])) {
             lower_error(lo, value_place(&bound[i], args->range),
                         "%" SV_FMT "() runs at compile time, and '%" SV_FMT "' is known only at "
@@ -129,6 +121,12 @@ static bool bind_params(lowering *lo, const value *callee, const call_args *args
                         SV_ARG(f->name), SV_ARG(p->name), value_describe(lo->arena, &bound[i]));
             return false;
         }
+        if (bound[i].kind == VALUE_IR &&
+            annotation_read(s->module, p->annotation).kind == ANNOTATION_CONSTEXPR)
+            diag_warning(lo->diag, "not-constexpr", value_place(&bound[i], args->range),
+                         "'%" SV_FMT "' of %" SV_FMT "() is constexpr, and this value is known "
+                         "only at run time (%s)",
+                         SV_ARG(p->name), SV_ARG(f->name), value_describe(lo->arena, &bound[i]));
         if (!value_check_size(lo, &bound[i], args->range))
             return false;
     }
@@ -202,6 +200,15 @@ static value call_type(lowering *lo, const value *callee, const call_args *args)
     return lower_error(lo, args->range, "a type is called with the one value to convert");
 }
 
+/// tl.dtype("uint8"): a type by its name.
+static value type_by_name(lowering *lo, const call_args *args) {
+    const value *name = args->num_positional == 1 ? args->positional : NULL;
+    dtype t = name && name->kind == VALUE_STRING ? dtype_from_name(name->str) : DT_VOID;
+    if (t == DT_VOID || t == DT_PTR)
+        return lower_error(lo, args->range, "tl.dtype() takes the name of a type, such as 'int32'");
+    return value_dtype(ir_scalar_type(t));
+}
+
 value lower_call(lowering *lo, const value *callee, const call_args *args) {
     switch (callee->kind) {
     case VALUE_POISON:
@@ -212,8 +219,12 @@ value lower_call(lowering *lo, const value *callee, const call_args *args) {
         return lower_inline(lo, callee, args);
     case VALUE_DTYPE:
         return call_type(lo, callee, args);
+    case VALUE_MODULE:
+        if (sv_is(callee->str, "tl.dtype"))
+            return type_by_name(lo, args);
+        break;
     default:
-        return lower_error(lo, args->range, "%s cannot be called",
-                           value_describe(lo->arena, callee));
+        break;
     }
+    return lower_error(lo, args->range, "%s cannot be called", value_describe(lo->arena, callee));
 }

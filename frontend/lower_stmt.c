@@ -84,10 +84,10 @@ static void lower_annotated(lowering *lo, const ast_stmt *s) {
     }
     value v = lower_expr(lo, s->value);
     if (keeps && v.kind == VALUE_IR)
-        v = lower_error(lo, s->value->range,
-                        "'%" SV_FMT "' is declared constexpr, and this value is known only at run "
-                        "time (%s)",
-                        SV_ARG(target->name), value_describe(lo->arena, &v));
+        diag_warning(lo->diag, "not-constexpr", s->value->range,
+                     "'%" SV_FMT "' is declared constexpr, and this value is known only at run "
+                     "time (%s)",
+                     SV_ARG(target->name), value_describe(lo->arena, &v));
     if (a.kind == ANNOTATION_TYPE && value_is_number(&v)) {
         lower_set_range(lo, s->value->range);
         v = sem_convert(lo, v, a.type, s->value->range);
