@@ -35,8 +35,7 @@ typedef struct level {
 typedef struct scan {
     const ir_op *op;
     bool reverse;
-    bool in_place; ///< the operands lie as `all` says, but for copies within a thread
-    layout all;
+    layout all; ///< of the operands, without copies within a thread, or a plain one
     level levels[LAYOUT_MAX_BITS];
     unsigned num_levels;
     uint32_t convert_bytes; ///< scratch to bring the operands to `all` or back
@@ -135,8 +134,7 @@ static scan describe(const ir_op *op) {
     uint32_t axis_mask = layout_dim_mask(x->type.shape, x->type.rank, axis);
     scan s = {.op = op, .reverse = ir_get_flag(op, ATTR_REVERSE)};
     s.all = layout_drop_register_copies(x->layout);
-    s.in_place = is_plain(&s.all, axis_mask);
-    if (!s.in_place)
+    if (!is_plain(&s.all, axis_mask))
         s.all = make_plain(&x->type, axis, x->layout);
     for (uint32_t i = 0; i < op->num_operands; i++) {
         dtype elem = op->operands[i]->type.elem;
@@ -239,13 +237,11 @@ static void copy_register(const tiles *from, uint32_t r, const tiles *to, uint32
         to->tile[i][at] = from->tile[i][r];
 }
 
-/// Register `to` of out becomes a's where cond, else b's. NULL: everywhere.
+/// Register `to` of out becomes a's where cond, else b's.
 static void choose(emitter *e, LLVMValueRef cond, const tiles *a, uint32_t ra, const tiles *b,
                    uint32_t rb, const tiles *out, uint32_t to) {
-    for (uint32_t i = 0; i < a->n; i++) {
-        LLVMValueRef x = a->tile[i][ra];
-        out->tile[i][to] = cond ? LLVMBuildSelect(e->b, cond, x, b->tile[i][rb], "") : x;
-    }
+    for (uint32_t i = 0; i < a->n; i++)
+        out->tile[i][to] = LLVMBuildSelect(e->b, cond, a->tile[i][ra], b->tile[i][rb], "");
 }
 
 static void combine(emitter *e, const scan *s, const tiles *a, uint32_t ra, const tiles *b,

@@ -11,7 +11,7 @@ static void count_node(node **at, void *ctx) {
     const node *n = *at;
     static const bool has_op[NUM_NODE_KINDS] = {
         [N_UNARY] = true,    [N_BINARY] = true, [N_COMPARE] = true, [N_REDUCE] = true,
-        [N_EXTREMUM] = true, [N_MATH] = true,   [N_ATOMIC] = true};
+        [N_EXTREMUM] = true, [N_MATH] = true,   [N_ATOMIC] = true,  [N_SCAN] = true};
     add(&c->nodes[n->kind]);
     if (has_op[n->kind])
         add(&c->ops[n->op]);

@@ -38,6 +38,24 @@ typedef struct evaluator {
     jmp_buf unfit;
 } evaluator;
 
+/// One line along an axis: `count` elements, `stride` apart.
+typedef struct line {
+    const cell *at;
+    uint32_t count, stride;
+} line;
+static inline cell eval_pick(line l, uint32_t i) { return l.at[(size_t)i * l.stride]; }
+/// Line i of a tile; axis -1: all of it.
+line eval_line(const value *v, int axis, uint32_t i);
+/// The sum of a line of floats; EXACT only if every partial sum in every order is.
+exactness eval_sum_floats(elem t, line l, double *out);
+/// The type in which a named reduction combines its elements.
+elem eval_compute_elem(op o, elem t);
+/// Combines one element of each tile with another.
+void eval_combine(evaluator *ev, const node *n, const cell *a, const cell *b, cell *out);
+bool eval_same_cell(elem t, cell a, cell b);
+/// The tiles that n combines, in one shape; returns how many.
+int eval_tiles(evaluator *ev, const node *n, value *in);
+
 void eval_fail(evaluator *ev, verdict_kind kind, const node *at) __attribute__((noreturn));
 cell *eval_cells(evaluator *ev, uint32_t n);
 value eval(evaluator *ev, const node *n);
@@ -50,6 +68,8 @@ void eval_bind(evaluator *ev, int var, value v, const node *at);
 void eval_block(evaluator *ev, const block *b);
 /// All results of REDUCE, FOLD and EXTREMUM nodes; returns how many.
 int eval_reduction(evaluator *ev, const node *n, value *out);
+/// Scans, sorting, histogram and gather (eval_scan.c): all results; returns how many.
+int eval_scan(evaluator *ev, const node *n, value *out);
 /// All results of a call.
 int eval_call(evaluator *ev, const node *n, value *out);
 value eval_load(evaluator *ev, const node *n);

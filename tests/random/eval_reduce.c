@@ -5,14 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-/// One line along the axis: `count` elements, `stride` apart.
-typedef struct line {
-    const cell *at;
-    uint32_t count, stride;
-} line;
-
-static cell pick(line l, uint32_t i) { return l.at[(size_t)i * l.stride]; }
-
 // --- sums
 
 /// The value of the last bit that is set in v.
@@ -23,10 +15,10 @@ static double lowest_bit(double v) {
     return ldexp(1, e - 53 + __builtin_ctzll(digits));
 }
 
-static exactness sum_floats(elem t, line l, double *out) {
+exactness eval_sum_floats(elem t, line l, double *out) {
     double unit = INFINITY, size = 0, sum = -0.0;
     for (uint32_t i = 0; i < l.count; i++) {
-        double v = pick(l, i).f;
+        double v = eval_pick(l, i).f;
         sum += v;
         if (!isfinite(v) || v == 0)
             continue;
@@ -40,7 +32,7 @@ static exactness sum_floats(elem t, line l, double *out) {
 static cell sum_ints(elem t, line l) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < l.count; i++)
-        sum += (uint64_t)pick(l, i).i;
+        sum += (uint64_t)eval_pick(l, i).i;
     return wrap_int(t, (int64_t)sum);
 }
 
@@ -53,13 +45,13 @@ static op combining(op o) {
 static exactness reduce_line(op o, elem t, line l, cell *out) {
     if (o == O_SUM) {
         if (is_float(t))
-            return sum_floats(t, l, &out->f);
+            return eval_sum_floats(t, l, &out->f);
         *out = sum_ints(t, l);
         return EXACT;
     }
-    cell v = pick(l, 0);
+    cell v = eval_pick(l, 0);
     for (uint32_t i = 1; i < l.count; i++)
-        apply_binary(combining(o), t, v, pick(l, i), &v);
+        apply_binary(combining(o), t, v, eval_pick(l, i), &v);
     *out = v;
     return EXACT;
 }
@@ -69,7 +61,7 @@ static uint32_t index_of_extremum(op o, elem t, line l) {
     uint32_t best = 0;
     bool max = o == O_ARGMAX || o == O_MAX;
     for (uint32_t i = 1; i < l.count; i++) {
-        cell better, a = pick(l, i), b = pick(l, best);
+        cell better, a = eval_pick(l, i), b = eval_pick(l, best);
         apply_binary(max ? O_GT : O_LT, t, a, b, &better);
         if (better.i || (is_float(t) && isnan(b.f) && !isnan(a.f)))
             best = i;
@@ -77,8 +69,7 @@ static uint32_t index_of_extremum(op o, elem t, line l) {
     return best;
 }
 
-/// The type in which the elements are combined, and that of the result.
-static elem compute_elem(op o, elem t) {
+elem eval_compute_elem(op o, elem t) {
     if (o == O_ARGMAX || o == O_ARGMIN || o == O_XORSUM || o == O_REDUCEOR)
         return t;
     if (is_float(t))
@@ -91,12 +82,12 @@ static elem compute_elem(op o, elem t) {
 static elem result_of(op o, elem t) {
     if (o == O_ARGMAX || o == O_ARGMIN)
         return T_I32;
-    return o == O_SUM && is_float(t) ? t : compute_elem(o, t);
+    return o == O_SUM && is_float(t) ? t : eval_compute_elem(o, t);
 }
 
 // --- by a function
 
-static void call_combine(evaluator *ev, const node *n, const cell *a, const cell *b, cell *out) {
+void eval_combine(evaluator *ev, const node *n, const cell *a, const cell *b, cell *out) {
     const func *f = &ev->p->funcs[n->id];
     size_t mark = ev->used;
     for (int i = 0; i < 2 * f->num_results; i++) {
@@ -124,21 +115,22 @@ static void fold_line(evaluator *ev, const node *n, const line *l, int order, ce
     cell *work = eval_cells(ev, count * (uint32_t)tiles);
     for (uint32_t i = 0; i < count; i++)
         for (int k = 0; k < tiles; k++)
-            work[i * (uint32_t)tiles + (uint32_t)k] = pick(l[k], order == 1 ? count - 1 - i : i);
+            work[i * (uint32_t)tiles + (uint32_t)k] =
+                eval_pick(l[k], order == 1 ? count - 1 - i : i);
     size_t step = (size_t)tiles;
     if (order == 2) {
         for (uint32_t half = count / 2; half; half /= 2)
             for (uint32_t i = 0; i < half; i++)
-                call_combine(ev, n, work + i * step, work + (i + half) * step, work + i * step);
+                eval_combine(ev, n, work + i * step, work + (i + half) * step, work + i * step);
     } else {
         for (uint32_t i = 1; i < count; i++)
-            call_combine(ev, n, work, work + i * step, work);
+            eval_combine(ev, n, work, work + i * step, work);
     }
     memcpy(out, work, step * sizeof(cell));
     ev->used = mark;
 }
 
-static bool same_cell(elem t, cell a, cell b) {
+bool eval_same_cell(elem t, cell a, cell b) {
     return is_float(t) && isnan(a.f) && isnan(b.f) ? true : to_bits(t, a) == to_bits(t, b);
 }
 
@@ -151,7 +143,7 @@ static void fold_lines(evaluator *ev, const node *n, const value *in, const line
     for (int order = 1; order < MAX_ORDERS; order++) {
         fold_line(ev, n, l, order, other);
         for (int k = 0; k < ev->p->funcs[n->id].num_results; k++)
-            if (!same_cell(in[k].t.elem, out[k], other[k]))
+            if (!eval_same_cell(in[k].t.elem, out[k], other[k]))
                 eval_fail(ev, V_ORDER, n);
     }
     ev->strict = strict;
@@ -171,7 +163,7 @@ static type reduced_type(type t, int axis, bool keep) {
     return out;
 }
 
-static line line_of(const value *v, int axis, uint32_t i) {
+line eval_line(const value *v, int axis, uint32_t i) {
     if (axis < 0)
         return (line){v->c, numel(v->t), 1};
     uint32_t inner = 1;
@@ -181,9 +173,9 @@ static line line_of(const value *v, int axis, uint32_t i) {
     return (line){v->c + (size_t)(i / inner) * inner * extent + i % inner, extent, inner};
 }
 
-/// The tiles that n reduces, converted and in one shape. Returns how many.
-static int read_tiles(evaluator *ev, const node *n, value *in) {
-    int count = n->kind == N_FOLD ? ev->p->funcs[n->id].num_results : 1;
+int eval_tiles(evaluator *ev, const node *n, value *in) {
+    bool by_function = n->kind == N_FOLD || n->kind == N_SCANFOLD;
+    int count = by_function ? ev->p->funcs[n->id].num_results : 1;
     if (count != n->num_kids)
         eval_fail(ev, V_TYPES, n);
     for (int k = 0; k < count; k++) {
@@ -191,21 +183,20 @@ static int read_tiles(evaluator *ev, const node *n, value *in) {
         if (in[k].t.rank == 0 || in[k].t.elem >= NUM_ELEMS || n->axis >= in[k].t.rank ||
             !same_shape(in[k].t, in[0].t))
             eval_fail(ev, V_TYPES, n);
-        if (n->kind == N_FOLD &&
-            in[k].t.elem != ev->p->vars[ev->p->funcs[n->id].param[k]].type.elem)
+        if (by_function && in[k].t.elem != ev->p->vars[ev->p->funcs[n->id].param[k]].type.elem)
             eval_fail(ev, V_TYPES, n);
     }
     return count;
 }
 
 static void reduce_named(evaluator *ev, const node *n, value *in, value *out, uint32_t lines) {
-    elem t = in[0].t.elem, compute = compute_elem(n->op, t), result = result_of(n->op, t);
+    elem t = in[0].t.elem, compute = eval_compute_elem(n->op, t), result = result_of(n->op, t);
     bool integers = n->op == O_XORSUM || n->op == O_REDUCEOR;
     if ((integers && !is_int(t)) || out[0].t.elem != result)
         eval_fail(ev, V_TYPES, n);
     in[0] = eval_convert(ev, in[0], compute, n);
     for (uint32_t i = 0; i < lines; i++) {
-        line l = line_of(&in[0], n->axis, i);
+        line l = eval_line(&in[0], n->axis, i);
         cell v;
         if (n->op == O_ARGMAX || n->op == O_ARGMIN) {
             v.i = index_of_extremum(n->op, compute, l);
@@ -226,16 +217,16 @@ static void reduce_extremum(evaluator *ev, const node *n, value *in, value *out,
     if (out[0].t.elem != t || n->axis < 0)
         eval_fail(ev, V_TYPES, n);
     for (uint32_t i = 0; i < lines; i++) {
-        line l = line_of(&in[0], n->axis, i);
+        line l = eval_line(&in[0], n->axis, i);
         uint32_t at = index_of_extremum(n->op, t, l);
-        out[0].c[i] = pick(l, at);
+        out[0].c[i] = eval_pick(l, at);
         out[1].c[i].i = at;
     }
 }
 
 int eval_reduction(evaluator *ev, const node *n, value *out) {
     value in[MAX_TARGETS];
-    int count = read_tiles(ev, n, in), results = n->kind == N_EXTREMUM ? 2 : count;
+    int count = eval_tiles(ev, n, in), results = n->kind == N_EXTREMUM ? 2 : count;
     type t = reduced_type(in[0].t, n->axis, n->keep_dims);
     uint32_t lines = numel(t);
     for (int k = 0; k < results; k++) {
@@ -250,7 +241,7 @@ int eval_reduction(evaluator *ev, const node *n, value *out) {
         line l[MAX_TARGETS];
         cell v[MAX_TARGETS];
         for (int k = 0; k < count; k++)
-            l[k] = line_of(&in[k], n->axis, i);
+            l[k] = eval_line(&in[k], n->axis, i);
         fold_lines(ev, n, in, l, v);
         for (int k = 0; k < count; k++)
             out[k].c[i] = v[k];

@@ -1,5 +1,5 @@
 // Expressions and statements on plain arrays. See evaluate.h for what it is for, eval_reduce.c for
-// reductions and eval_memory.c for loads, stores and what buffers hold.
+// reductions, eval_scan.c for scans and their kin, and eval_memory.c for loads, stores and what buffers hold.
 #include "eval.h"
 
 #include <math.h>
@@ -495,6 +495,14 @@ static value eval_kind(evaluator *ev, const node *n) {
     case N_EXTREMUM:
         eval_reduction(ev, n, out);
         return out[0];
+    case N_SCAN:
+    case N_SCANFOLD:
+    case N_SORT:
+    case N_TOPK:
+    case N_HISTOGRAM:
+    case N_GATHER:
+        eval_scan(ev, n, out);
+        return out[0];
     case N_LOAD:
         return eval_load(ev, n);
     case N_ATOMIC:
@@ -589,9 +597,10 @@ static void eval_for(evaluator *ev, const stmt *s) {
 static void eval_unpack(evaluator *ev, const stmt *s) {
     value out[MAX_TARGETS];
     const node *n = s->e[0];
-    int count = n->kind == N_CALL    ? eval_call(ev, n, out)
-                : n->kind == N_SPLIT ? eval_split(ev, n, out)
-                                     : eval_reduction(ev, n, out);
+    int count = n->kind == N_CALL       ? eval_call(ev, n, out)
+                : n->kind == N_SPLIT    ? eval_split(ev, n, out)
+                : n->kind == N_SCANFOLD ? eval_scan(ev, n, out)
+                                        : eval_reduction(ev, n, out);
     if (count != s->num_targets)
         eval_fail(ev, V_TYPES, n);
     for (int i = 0; i < count; i++)

@@ -47,6 +47,7 @@ typedef enum sabotage {
     SABOTAGE_SHIFT,
     SABOTAGE_TRANSPOSE,
     SABOTAGE_MASK,
+    SABOTAGE_SCAN,
 } sabotage;
 
 /// Whether each name is assigned before its use, in code that is not reached as well (scope.c).

@@ -47,6 +47,19 @@ node *gen_literal(gen *g, elem t);
 node *gen_adapt(gen *g, node *v, type t);
 /// A call of a combine function over tiles, or NULL.
 int gen_combine(gen *g, const elem *types, int count);
+/// One that composes the functions a * x + b of integers: a pair, where the order matters.
+int gen_ordered_combine(gen *g, elem t);
+/// A scan by that function of tiles of type t.
+node *gen_scan_by(gen *g, int id, type t, int depth);
+/// Ways to make an expression; `without` has a bit for each.
+extern const int gen_productions;
+// Of generate_scan.c: see productions in generate_expr.c.
+node *gen_scan(gen *g, type t, int depth);
+node *gen_scan_fold(gen *g, type t, int depth);
+node *gen_sort(gen *g, type t, int depth);
+node *gen_topk(gen *g, type t, int depth);
+node *gen_histogram(gen *g, type t, int depth);
+node *gen_gather(gen *g, type t, int depth);
 /// A helper with this result (and a second one if two).
 int gen_func(gen *g, type result, bool two);
 /// Arguments for a call of it.

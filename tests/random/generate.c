@@ -76,11 +76,27 @@ static void combine_complex(gen *g, func *f) {
     f->result[1] = new_binary(p, O_ADD, x, y);
 }
 
+int gen_ordered_combine(gen *g, elem t) {
+    program *p = g->p;
+    if (p->num_funcs == MAX_FUNCS || p->num_vars + 4 > MAX_VARS)
+        return -1;
+    func *f = &p->funcs[p->num_funcs];
+    *f = (func){.is_combine = true, .is_ordered = true, .num_params = 4, .num_results = 2};
+    node *v[4];
+    for (int i = 0; i < 4; i++) {
+        f->param[i] = (int16_t)add_var(p, scalar_type(t), ROLE_HELPER);
+        v[i] = new_var(p, f->param[i]);
+    }
+    f->result[0] = new_binary(p, O_MUL, v[0], v[2]);
+    f->result[1] = new_binary(p, O_ADD, new_binary(p, O_MUL, v[1], node_clone(p, v[2])), v[3]);
+    return p->num_funcs++;
+}
+
 int gen_combine(gen *g, const elem *types, int count) {
     program *p = g->p;
     for (int i = 0; i < p->num_funcs; i++) {
         const func *f = &p->funcs[i];
-        bool fits = f->is_combine && f->num_results == count;
+        bool fits = f->is_combine && !f->is_ordered && f->num_results == count;
         for (int k = 0; fits && k < count; k++)
             fits = p->vars[f->param[k]].type.elem == types[k];
         if (fits && percent(g, 70))
@@ -364,7 +380,7 @@ static int unpack_targets(gen *g, stmt *s, type first, type second) {
     return s->num_targets = 2;
 }
 
-/// a, b = tl.reduce((x, y), axis, f), or the extremum with its index, or a helper's two results.
+/// a, b = tl.reduce((x, y), axis, f), a scan of two tiles, or the extremum with its index, or a helper's two results.
 static void unpack(gen *g, block *b) {
     program *p = g->p;
     type t = gen_shape(g), wide;
@@ -394,6 +410,15 @@ static void unpack(gen *g, block *b) {
         return;
     elem e = gen_elem(g), second = percent(g, 50) ? e : T_I32;
     bool index = percent(g, 50);
+    if (t.rank && is_int(e) && e != T_I1 && percent(g, 25)) {
+        int ordered = gen_ordered_combine(g, e);
+        if (ordered < 0)
+            return;
+        s->e[0] = gen_scan_by(g, ordered, with_elem(t, e), 2);
+        unpack_targets(g, s, with_elem(t, e), with_elem(t, e));
+        block_add(p, b, s);
+        return;
+    }
     elem pair[2] = {e, is_int(second) && second != T_I1 ? second : T_I32};
     int f = index ? 0 : gen_combine(g, pair, 2);
     if (f < 0)
@@ -657,7 +682,7 @@ static program *draft(uint64_t seed) {
     choose_shapes(&g);
     choose_launch(&g);
     number_programs(&g);
-    for (int i = 0; i < 19; i++) // each program does without some productions
+    for (int i = 0; i < gen_productions; i++) // each program does without some productions
         if (rng_percent(&g.r, 15))
             g.without |= UINT64_C(1) << i;
     g.budget = rng_range(&g.r, 20, g.most > 512 ? 45 : 85);
@@ -703,8 +728,8 @@ static void fix_inexact(node **at, void *ctx) {
         return;
     s->done = true;
     bool changed = false;
-    bool arithmetic =
-        n->kind == N_BINARY || n->kind == N_REDUCE || n->kind == N_FMA || n->kind == N_FOLD;
+    bool arithmetic = n->kind == N_BINARY || n->kind == N_REDUCE || n->kind == N_FMA ||
+                      n->kind == N_FOLD || n->kind == N_SCAN || n->kind == N_SCANFOLD;
     for (int i = 0; arithmetic && i < n->num_kids; i++)
         if (is_float(n->kid[i]->type.elem) && !is_tamed(n->kid[i])) {
             n->kid[i] = tamed(s->p, n->kid[i]);

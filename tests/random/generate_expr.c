@@ -666,23 +666,25 @@ typedef struct production {
 } production;
 
 static const production productions[] = {
-    {binary, 22},      {comparison, 16},  {unary, 5},   {where, 9},   {choose, 2},
-    {three_floats, 2}, {cast, 9},         {expand, 12}, {squeeze, 3}, {reshape, 8},
-    {permute, 9},      {broadcast, 6},    {reduce, 14}, {fold, 5},    {call, 4},
-    {load, 10},        {any_variable, 3}, {join, 8},    {flip, 5},
+    {binary, 22},       {comparison, 16},  {unary, 5},    {where, 9},         {choose, 2},
+    {three_floats, 2},  {cast, 9},         {expand, 12},  {squeeze, 3},       {reshape, 8},
+    {permute, 9},       {broadcast, 6},    {reduce, 14},  {fold, 5},          {call, 4},
+    {load, 10},         {any_variable, 3}, {join, 8},     {flip, 5},          {gen_scan, 6},
+    {gen_scan_fold, 3}, {gen_sort, 1},     {gen_topk, 1}, {gen_histogram, 3}, {gen_gather, 5},
 };
 
+const int gen_productions = sizeof productions / sizeof *productions;
+
 node *gen_expr(gen *g, type t, int depth) {
-    enum { COUNT = sizeof productions / sizeof *productions };
     g->budget--;
     if (depth <= 0 || g->budget <= 0)
         return leaf(g, t);
     int total = 0;
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < gen_productions; i++)
         total += g->without >> i & 1 ? 0 : productions[i].weight;
     for (int tries = 0; tries < 10; tries++) {
         int at = (int)rng_below(&g->r, (uint32_t)total), i = 0;
-        for (; i < COUNT; i++) {
+        for (; i < gen_productions; i++) {
             int w = g->without >> i & 1 ? 0 : productions[i].weight;
             if (at < w)
                 break;

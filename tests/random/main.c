@@ -297,11 +297,14 @@ static int run_seeds(const options *o) {
 
 /// With one rule of the evaluator broken, a difference must be found soon and be reduced to little.
 static int self_test(options o) {
-    static const char *const rules[] = {
-        "", "long sums lose an element", "signed shifts bring in zeros",
-        "square transposes do nothing", "masked loads ignore `other`"};
+    static const char *const rules[] = {"",
+                                        "long sums lose an element",
+                                        "signed shifts bring in zeros",
+                                        "square transposes do nothing",
+                                        "masked loads ignore `other`",
+                                        "reversed scans run forward"};
     int missed = 0;
-    for (o.broken = SABOTAGE_SUM; o.broken <= SABOTAGE_MASK; o.broken++) {
+    for (o.broken = SABOTAGE_SUM; o.broken <= SABOTAGE_SCAN; o.broken++) {
         shared *sh = new_shared();
         run_all(sh, &o);
         int lines = 0;

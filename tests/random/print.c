@@ -225,6 +225,41 @@ static void put_block_store(const program *p, text *t, const stmt *s) {
     text_put(t, ")\n");
 }
 
+static void put_scan(const program *p, text *t, const node *n) {
+    int axis = n->style & 8 ? n->axis - n->type.rank : n->axis;
+    if (n->kind == N_SCANFOLD) {
+        text_put(t, "%sassociative_scan(%s", tl(n), n->num_kids > 1 ? "(" : "");
+        put_arguments(p, t, n, 0);
+        text_put(t, "%s, %d, f%d", n->num_kids > 1 ? ")" : "", axis, n->id);
+    } else {
+        open_call(p, t, n, op_texts[n->op], as_method(n));
+        put_comma(t);
+        text_put(t, "axis=%d", axis);
+    }
+    text_put(t, n->variant ? ", reverse=True)" : ")");
+}
+
+/// SORT, TOPK, HISTOGRAM, GATHER.
+static void put_rearranged(const program *p, text *t, const node *n) {
+    static const char *const names[NUM_NODE_KINDS] = {
+        [N_SORT] = "sort", [N_TOPK] = "topk", [N_HISTOGRAM] = "histogram", [N_GATHER] = "gather"};
+    node first = *n;
+    first.num_kids = n->kind == N_GATHER ? 2 : 1;
+    open_call(p, t, &first, names[n->kind], as_method(n));
+    put_comma(t);
+    if (n->kind == N_SORT)
+        text_put(t, n->variant ? "descending=True" : "descending=False");
+    else if (n->kind == N_GATHER)
+        text_put(t, "%d", n->axis);
+    else
+        text_put(t, "%d", n->type.dim[n->type.rank - 1]);
+    if (n->kind == N_HISTOGRAM && n->kid[1]) {
+        text_put(t, ", mask=");
+        put_node(p, t, n->kid[1]);
+    }
+    text_put(t, ")");
+}
+
 static void put_load(const program *p, text *t, const node *n) {
     if (n->kid[0]->kind == N_BLOCK) {
         put_block_load(p, t, n);
@@ -506,6 +541,16 @@ static void put_node(const program *p, text *t, const node *n) {
     case N_EXTREMUM:
         put_reduction(p, t, n);
         break;
+    case N_SCAN:
+    case N_SCANFOLD:
+        put_scan(p, t, n);
+        break;
+    case N_SORT:
+    case N_TOPK:
+    case N_HISTOGRAM:
+    case N_GATHER:
+        put_rearranged(p, t, n);
+        break;
     case N_LOAD:
         put_load(p, t, n);
         break;
@@ -701,7 +746,7 @@ static void put_func(const program *p, text *t, int id) {
 }
 
 static void mark_call(node **n, void *ctx) {
-    if ((*n)->kind == N_CALL || (*n)->kind == N_FOLD)
+    if ((*n)->kind == N_CALL || (*n)->kind == N_FOLD || (*n)->kind == N_SCANFOLD)
         ((bool *)ctx)[(*n)->id] = true;
 }
 

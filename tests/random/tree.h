@@ -95,6 +95,12 @@ typedef struct type {
     X(REDUCE, "reduction")                                                                         \
     X(FOLD, "reduce by function")                                                                  \
     X(EXTREMUM, "max/min with index")                                                              \
+    X(SCAN, "scan")                                                                                \
+    X(SCANFOLD, "scan by function")                                                                \
+    X(SORT, "sort")                                                                                \
+    X(TOPK, "topk")                                                                                \
+    X(HISTOGRAM, "histogram")                                                                      \
+    X(GATHER, "gather")                                                                            \
     X(LOAD, "load")                                                                                \
     X(BASE, "pointer")                                                                             \
     X(OFFSET, "pointer + offset")                                                                  \
@@ -123,7 +129,8 @@ extern const char *const node_names[NUM_NODE_KINDS];
     X(MAXIMUM, "maximum") X(MINIMUM, "minimum") X(UMULHI, "umulhi")                                \
     X(EQ, "==") X(NE, "!=") X(LT, "<") X(LE, "<=") X(GT, ">") X(GE, ">=")                          \
     X(SUM, "sum") X(MAX, "max") X(MIN, "min") X(ARGMAX, "argmax") X(ARGMIN, "argmin")              \
-    X(XCHG, "xchg") X(CAS, "cas") X(XORSUM, "xor_sum") X(REDUCEOR, "reduce_or")                                  \
+    X(XCHG, "xchg") X(CAS, "cas") X(XORSUM, "xor_sum") X(REDUCEOR, "reduce_or")                    \
+    X(CUMSUM, "cumsum") X(CUMPROD, "cumprod")                                                      \
     X(EXP, "exp") X(EXP2, "exp2") X(LOG, "log") X(LOG2, "log2") X(SIN, "sin") X(COS, "cos")        \
     X(SQRT, "sqrt") X(RSQRT, "rsqrt") X(ERF, "erf") X(TANH, "tanh") X(SIGMOID, "sigmoid")
 
@@ -142,7 +149,7 @@ typedef struct node {
     uint8_t style;   ///< random bits: which of several spellings print.c uses
     bool keep_dims;  ///< of a reduction
     bool variant;    ///< CAST: toward zero; maximum, minimum, clamp: a NaN wins; LOAD: volatile;
-                     ///< BLOCK: NaN out of bounds
+                     ///< BLOCK: NaN out of bounds; scans: reversed; SORT: falling
     bool descriptor; ///< of a BLOCK: not a block pointer
     int8_t axis;     ///< of reductions: -1 is None
     uint8_t num_kids;
@@ -154,6 +161,7 @@ typedef struct node {
     int64_t i;                  ///< an integer literal; arange's start; of a HINT along axis
     double f;                   ///< a float literal
     struct node *kid[MAX_KIDS]; ///< LOAD: pointer, mask or NULL, other or NULL;
+                                ///< HISTOGRAM: tile, mask or NULL;
                                 ///< ATOMIC: pointer, value, mask or NULL, of CAS the other one;
                                 ///< BLOCK: base, offsets, and by how much it advances or nothing
 } node;
@@ -226,7 +234,8 @@ typedef struct buffer {
 } buffer;
 
 typedef struct func {
-    bool is_combine;    ///< of a reduction
+    bool is_combine;    ///< of a reduction or scan
+    bool is_ordered;    ///< of a scan: associative, but not commutative
     bool has_constexpr; ///< a last parameter K, given by default or keyword
     int num_params, num_results;
     int16_t param[2 * MAX_TARGETS];

@@ -33,6 +33,14 @@ static const char source[] =
     "    store(g + o, t)\n"
     "    w = associative_scan(v, AXIS, tl.maximum, reverse=REVERSE)\n"
     "    store(h + o, w - associative_scan(v, AXIS, first, reverse=REVERSE))\n"
+    "def later(a, i, b, j):\n" // the larger value, and its last place
+    "    takes = b >= a\n"
+    "    return tl.where(takes, b, a), tl.where(takes, j, i)\n"
+    "def best(x: *fp16, v: *fp16, at: *i64):\n"
+    "    o = arange(0, 512)\n"
+    "    m, i = associative_scan((load(x + o), o.to(int64)), 0, later)\n"
+    "    store(v + o, m)\n"
+    "    store(at + o, i)\n"
     "def floats(x: *fp32, y: *fp32, N: constexpr):\n"
     "    store(y + arange(0, N), cumsum(load(x + arange(0, N))))\n"
     "def narrow(x: *i32, y: *i8, z: *fp16):\n"
@@ -227,6 +235,29 @@ static void test_floats(tile_kernel *k, uint32_t n, uint32_t warps) {
     }
 }
 
+/// Tiles of two types together.
+static void test_best(tile_kernel *k, uint32_t warps) {
+    uint16_t x[512], v[512];
+    int64_t at[512], best = 0;
+    for (int i = 0; i < 512; i++)
+        x[i] = (uint16_t)num_round(F16, (int)(random_u32() % 64) - 32, false);
+    tile_buffer *b[] = {buffer_from(x, sizeof x), buffer_from(NULL, sizeof v),
+                        buffer_from(NULL, sizeof at)};
+    tile_arg args[] = {TILE_BUFFER(b[0], "fp16"), TILE_BUFFER(b[1], "fp16"),
+                       TILE_BUFFER(b[2], "i64")};
+    tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = warps};
+    must(tile_launch(k, args, 3, &o, &err));
+    read_buffer(b[1], v, sizeof v);
+    read_buffer(b[2], at, sizeof at);
+    for (int i = 0; i < 512; i++) {
+        best = num_value(F16, x[i]) >= num_value(F16, x[best]) ? i : best;
+        if (!expect(at[i] == best && v[i] == x[best], "largest up to %d, %u warps", i, warps))
+            break;
+    }
+    for (int i = 0; i < 3; i++)
+        tile_buffer_destroy(b[i]);
+}
+
 static void test_narrow(tile_kernel *k) {
     int32_t x[64], sum = 0;
     int8_t y[64];
@@ -286,6 +317,9 @@ int main(void) {
     must(tile_module_get_kernel(mod, "floats", &k, &err));
     test_floats(k, 2048, 4);
     test_floats(k, 128, 1);
+    must(tile_module_get_kernel(mod, "best", &k, &err));
+    test_best(k, 1);
+    test_best(k, 8);
     must(tile_module_get_kernel(mod, "narrow", &k, &err));
     test_narrow(k);
     tile_module_destroy(mod);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -22,6 +23,7 @@ typedef struct example {
     const char *name, *source;
     void (*reference)(int32_t *x, int32_t *out);
     uint32_t least_barriers; ///< to see that the example is one
+    bool within_cta; ///< some barrier is of a CTA's own threads: a warp there runs in lockstep
 } example;
 
 // ---------------------------------------------------------------------------- the kernels
@@ -132,13 +134,63 @@ static void flip_reference(int32_t *x, int32_t *out) {
     }
 }
 
+// A row over all warps, in both directions: the totals of the warps go through shared memory.
+static const char scan_source[] = "def add(a, b):\n"
+                                  "    return a + b\n"
+                                  "def k(x: *i32, out: *i32):\n"
+                                  "    o = arange(0, 1024)\n"
+                                  "    v = load(x + o)\n"
+                                  "    for i in range(0, 3):\n"
+                                  "        v = cumsum(v) - tl.associative_scan(v, 0, add, True)\n"
+                                  "    store(out + o, v)\n";
+
+static void scan_reference(int32_t *x, int32_t *out) {
+    uint32_t v[1024], before[1024], after = 0; // wraps, as the kernel's
+    for (int i = 0; i < 1024; i++)
+        v[i] = (uint32_t)x[i];
+    for (int again = 0; again < 3; again++) {
+        for (int i = 0; i < 1024; i++)
+            before[i] = (i ? before[i - 1] : 0) + v[i];
+        after = 0;
+        for (int i = 1023; i >= 0; i--) {
+            after += v[i];
+            v[i] = before[i] - after;
+        }
+    }
+    for (int i = 0; i < 1024; i++)
+        out[i] = (int32_t)v[i];
+}
+
+// Counts are cleared, added up and read; then each element looks up one of another warp's.
+static const char gather_source[] = "def k(x: *i32, out: *i32):\n"
+                                    "    o = arange(0, 1024)\n"
+                                    "    v = load(x + o) & 255\n"
+                                    "    for i in range(0, 3):\n"
+                                    "        v = gather(histogram(v, 256), v, 0) + o // 8 & 255\n"
+                                    "    store(out + o, v)\n";
+
+static void gather_reference(int32_t *x, int32_t *out) {
+    int32_t counts[256];
+    for (int i = 0; i < 1024; i++)
+        out[i] = x[i] & 255;
+    for (int again = 0; again < 3; again++) {
+        memset(counts, 0, sizeof counts);
+        for (int i = 0; i < 1024; i++)
+            counts[out[i]]++;
+        for (int i = 0; i < 1024; i++)
+            out[i] = (counts[out[i]] + i / 8) & 255;
+    }
+}
+
 static const example examples[] = {
-    {"reduction", reduce_source, reduce_reference, 1},
-    {"transpose", transpose_source, transpose_reference, 1},
-    {"conversions and reductions", mixed_source, mixed_reference, 2},
-    {"reductions in a loop", loop_source, loop_reference, 1},
-    {"flips in a loop", flip_source, flip_reference, 2},
-    {"in place", in_place_source, in_place_reference, 3},
+    {"reduction", reduce_source, reduce_reference, 1, false},
+    {"transpose", transpose_source, transpose_reference, 1, false},
+    {"conversions and reductions", mixed_source, mixed_reference, 2, false},
+    {"reductions in a loop", loop_source, loop_reference, 1, false},
+    {"flips in a loop", flip_source, flip_reference, 2, false},
+    {"scans in a loop", scan_source, scan_reference, 2, false},
+    {"histograms and gathers in a loop", gather_source, gather_reference, 3, true},
+    {"in place", in_place_source, in_place_reference, 3, false},
 };
 
 // ---------------------------------------------------------------------------- compiling, running
@@ -247,7 +299,7 @@ static void test_clusters(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
         for (uint32_t ctas = 2; ctas <= 4; ctas *= 2)
-            for (uint32_t warps = 1; warps <= 4; warps *= 4)
+            for (uint32_t warps = examples[i].within_cta ? 4 : 1; warps <= 4; warps *= 4)
                 check(&examples[i], warps, ctas);
 }
 
