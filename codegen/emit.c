@@ -143,6 +143,11 @@ void emit_barrier(emitter *e) {
         e->tgt->cluster_barrier(e);
 }
 
+void emit_exchange_wait(emitter *e, uint32_t gate) {
+    if (++e->barriers != e->options->test_drop_barrier)
+        e->tgt->exchange_wait(e, gate);
+}
+
 // ---------------------------------------------------------------------------- layouts at run time
 
 // An F2-linear map is a sum of shifts: all bases that move a bit by the same distance are one
@@ -559,7 +564,7 @@ static void emit_op(emitter *e, const ir_op *op) {
 
 void emit_block(emitter *e, const ir_block *b) {
     for (const ir_op *op = b->first; op; op = op->next) {
-        emit_trim_loads(e, ir_has_trait(op, TERMINATOR) ? NULL : op);
+        emit_finish_loads(e, ir_has_trait(op, TERMINATOR) ? NULL : op);
         if (!ir_has_trait(op, TERMINATOR))
             emit_op(e, op);
     }
@@ -678,7 +683,7 @@ bool emit_function(emitter *e) {
     e->narrowed = ARENA_ARRAY(e->arena, bool, f->num_values);
     memset(e->narrowed, true, f->num_values * sizeof(bool));
     ir_walk(f->body, note_uses, e);
-    e->smem = smem_plan_create(f, e->axis, e->arena);
+    e->smem = smem_plan_create(f, e->axis, e->tgt->has_exchanges(e), e->arena);
     e->regs = ARENA_ARRAY(e->arena, LLVMValueRef *, f->num_values);
     e->barriers = 0;
     LLVMValueRef *params = emit_new_regs(e, f->num_params);
@@ -688,6 +693,9 @@ bool emit_function(emitter *e) {
     for (uint32_t i = 0; i < f->num_params; i++)
         emit_set_regs(e, f->body->args[i], &params[i]);
     e->starting = smem_waits_at_start(e->smem);
+    const ir_op *exchange;
+    for (uint32_t i = 0; (exchange = smem_exchange(e->smem, i)) != NULL; i++)
+        emit_expect_exchange(e, exchange);
     if (e->starting)
         e->tgt->cluster_start(e);
     emit_check_params(e);

@@ -38,7 +38,7 @@ struct emitter {
     src_range at;                     ///< of the op being emitted
     const ir_op *op;                  ///< being emitted, for reports
     bool starting;                    ///< no op has needed all CTAs to have started so far
-    VEC(access_plan *) untrimmed;     ///< loads of this block, see emit_trim_loads
+    VEC(access_plan *) unfinished;    ///< loads of this block, see emit_finish_loads
     unsigned barriers;                ///< emitted so far, for cg_options.test_drop_barrier
     void *target_state;               ///< of the target, per module
 };
@@ -77,6 +77,7 @@ LLVMBasicBlockRef emit_new_block(emitter *e, const char *name);
 /// A barrier of the whole program, or only of the threads of each CTA, unless the tests dropped this
 /// one. The same thing where a program is one CTA.
 void emit_barrier(emitter *e);
+void emit_exchange_wait(emitter *e, uint32_t gate); ///< see target.h
 void emit_cta_barrier(emitter *e);
 
 // Small builders. `like` says scalar or lanes.
@@ -152,8 +153,8 @@ LLVMValueRef *emit_offset_overflow(emitter *e, const ir_value *ptr);
 /// offsets are.
 cg_access emit_describe_access(emitter *e, const ir_op *op);
 void emit_load(emitter *e, const ir_op *op);
-/// Trims the loads so far, if `user` needs one of them; NULL: all.
-void emit_trim_loads(emitter *e, const ir_op *user);
+/// Finishes the loads so far, if `user` needs one of them; NULL: all.
+void emit_finish_loads(emitter *e, const ir_op *user);
 void emit_store(emitter *e, const ir_op *op);
 void emit_atomic_rmw(emitter *e, const ir_op *op);
 void emit_atomic_cas(emitter *e, const ir_op *op);
@@ -192,10 +193,14 @@ bool emit_scan_pushes(const ir_op *op);
 bool emit_scan_pulls(const ir_op *op);
 bool emit_gather_crosses(const ir_op *op);
 bool emit_histogram_crosses(const ir_op *op);
+/// Bytes of the scratch with which the reduction could do as an exchange (target.h); 0: it cannot.
+uint32_t emit_reduce_exchange_bytes(const ir_op *op);
+void emit_expect_exchange(emitter *e, const ir_op *op);
 bool emit_convert_crosses(const ir_op *op);
 bool emit_flip_crosses(const ir_op *op);
 bool emit_atomic_crosses(const ir_op *op);
-smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a);
+/// `exchanges`: reductions may be exchanges where they run at most once.
+smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, bool exchanges, arena *a);
 uint32_t smem_total_bytes(const smem_plan *p);
 uint32_t smem_offset(const smem_plan *p, const ir_op *op);
 /// The first async_copy into the buffer that an async op names; NULL if there is none.
@@ -209,5 +214,8 @@ bool smem_barrier_at_end(const smem_plan *p);
 bool smem_waits_at_start(const smem_plan *p);
 /// Whether `op`, or one under it, has a barrier of the program or moves data between CTAs.
 bool smem_crosses(const smem_plan *p, const ir_op *op);
+bool smem_is_exchange(const smem_plan *p, const ir_op *op);
+/// The n-th op that is one; NULL if there are fewer.
+const ir_op *smem_exchange(const smem_plan *p, uint32_t n);
 
 #endif

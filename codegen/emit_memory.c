@@ -6,9 +6,9 @@
 //
 // A mask like `offs < n` may cut through a vector. Where lanes may branch, such a vector is loaded
 // whole, since memory of which one element may be read can be read up to the next multiple of 16
-// bytes, and a thread that has one (two of a row do) takes out what the mask does not cover: when
-// the first op needs a loaded value, so that no load waits for another. To store it the thread goes
-// element by element. So it goes with all vectors of an access that turns out not to be aligned.
+// bytes. A thread that has one (two of a row do) then loads what the mask covers again, element by
+// element: when the first op needs a loaded value, so that no load waits for another. It stores so,
+// too. And so go all vectors of an access that turns out not to be aligned.
 //
 // A layout may hold copies of an element (RULES 1). Loads fill all copies. Stores and atomics run
 // in the representative copy only; what an atomic returns is then given to the others.
@@ -24,6 +24,7 @@ static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 /// that needs a test per vector.
 static unsigned access_vector(emitter *e, const ir_op *op, unsigned *dim, bool *split) {
     const ir_value *ptr = op->operands[0];
+    bool splits = e->tgt->splits_vectors && !ir_get_flag(op, ATTR_VOLATILE);
     unsigned best = 0;
     *dim = 0;
     *split = false;
@@ -31,7 +32,7 @@ static unsigned access_vector(emitter *e, const ir_op *op, unsigned *dim, bool *
         unsigned held = floor_log2(axis_held_run(ptr, d));
         unsigned whole = least(held, floor_log2(axis_whole_width(e->axis, op, d)));
         unsigned n = least(held, floor_log2(axis_access_width(e->axis, op, d)));
-        n = e->tgt->splits_vectors ? n : whole;
+        n = splits ? n : whole;
         if (n > best) {
             best = n;
             *dim = d;
@@ -145,28 +146,18 @@ static LLVMValueRef is_aligned(emitter *e, const ir_op *op, unsigned vec) {
 struct access_plan {
     const ir_op *op;
     cg_access access;
-    unsigned vec;    ///< registers of one access
-    unsigned dim;    ///< along which they follow each other
-    bool is_ragged;  ///< the mask may cut through a vector, or the vectors be unaligned
-    uint32_t *first; ///< of loads: see first_copies
-    uint32_t copies; ///< of stores: register bits that only hold copies
+    unsigned vec;         ///< registers of one access
+    unsigned dim;         ///< along which they follow each other
+    bool is_ragged;       ///< the mask may cut through a vector, or the vectors be unaligned
+    LLVMValueRef aligned; ///< i1: the vectors are; NULL if that is certain
+    uint32_t *first;      ///< of loads: see first_copies
+    uint32_t copies;      ///< of stores: register bits that only hold copies
 };
 
 /// See vector_mask: of one of the access's vectors.
 static void mask_of_vector(emitter *e, const access_plan *p, unsigned r, LLVMValueRef *any,
                            LLVMValueRef *all) {
     vector_mask(e, axis_access_mask(p->op), p->dim, r, p->vec, AXIS_INTERVAL_DEPTH, any, all);
-}
-
-/// i1: the mask cuts through one of the thread's vectors.
-static LLVMValueRef is_cut(emitter *e, const access_plan *p) {
-    LLVMValueRef cut = NULL, any, all;
-    for (unsigned r = 0; r < emit_reg_count(axis_access_mask(p->op)); r += p->vec) {
-        mask_of_vector(e, p, r, &any, &all);
-        LLVMValueRef differ = LLVMBuildXor(e->b, any, all, "");
-        cut = cut ? LLVMBuildOr(e->b, cut, differ, "") : differ;
-    }
-    return cut;
 }
 
 /// The mask of element r of a ragged access. That it is needed is rare: it is made here, so that it
@@ -205,91 +196,68 @@ static LLVMValueRef other_at(emitter *e, const access_plan *p, unsigned r) {
     return other ? to_memory(e, p->op->operands[0]->type.pointee, emit_regs(e, other)[r]) : NULL;
 }
 
-static void load_all(emitter *e, const access_plan *p, unsigned vec, LLVMValueRef *regs) {
+/// i1: the vector from register r on goes element by element; NULL: none does.
+static LLVMValueRef is_by_element(emitter *e, const access_plan *p, unsigned r) {
+    LLVMValueRef any, all, cut = NULL;
+    if (!p->is_ragged)
+        return NULL;
+    if (axis_access_mask(p->op)) {
+        mask_of_vector(e, p, r, &any, &all);
+        cut = LLVMBuildXor(e->b, any, all, "");
+    }
+    LLVMValueRef odd = p->aligned ? LLVMBuildNot(e->b, p->aligned, "") : NULL;
+    return cut && odd ? LLVMBuildOr(e->b, cut, odd, "") : cut ? cut : odd;
+}
+
+/// True if register r starts a vector of a load or a store, not a copy of another.
+static bool is_original(const access_plan *p, unsigned r) {
+    return p->first ? p->first[r] == r : !(r & p->copies);
+}
+
+/// The same for any of the access's vectors.
+static LLVMValueRef any_by_element(emitter *e, const access_plan *p) {
+    LLVMValueRef some = NULL;
+    for (unsigned r = 0; p->is_ragged && r < emit_reg_count(p->op->operands[0]); r += p->vec) {
+        if (!is_original(p, r))
+            continue;
+        LLVMValueRef now = is_by_element(e, p, r);
+        some = some && now ? LLVMBuildOr(e->b, some, now, "") : now;
+    }
+    return some;
+}
+
+/// Loads elements r .. r + vec - 1 in one access.
+static void load_vector(emitter *e, const access_plan *p, unsigned r, unsigned vec,
+                        LLVMValueRef *regs) {
     dtype elem = p->op->operands[0]->type.pointee;
     cg_access a = p->access;
     LLVMValueRef other[16];
     a.vec = vec;
-    for (unsigned r = 0; r < emit_reg_count(p->op->results[0]); r += vec) {
-        if (p->first && p->first[r] != r) {
-            for (unsigned k = 0; k < vec; k++)
-                regs[r + k] = regs[p->first[r + k]];
-            continue;
-        }
-        a.ptr = pointer_at(e, p, r);
-        a.mask = mask_at(e, p, r, vec, true);
-        for (unsigned k = 0; k < vec; k++)
-            other[k] = other_at(e, p, r + k);
-        e->tgt->load(e, &a, other[0] ? other : NULL, regs + r);
-        for (unsigned k = 0; k < vec; k++)
-            regs[r + k] = from_memory(e, elem, regs[r + k]);
-    }
-}
-
-static void store_element(emitter *e, const access_plan *p, unsigned r, LLVMValueRef mine) {
-    cg_access a = p->access;
-    a.vec = 1;
     a.ptr = pointer_at(e, p, r);
-    a.mask = emit_and_maybe(e, element_mask(e, p, r), mine);
-    LLVMValueRef value =
-        to_memory(e, p->op->operands[0]->type.pointee, emit_regs(e, p->op->operands[1])[r]);
-    e->tgt->store(e, &a, &value);
+    a.mask = mask_at(e, p, r, vec, true);
+    if (vec > 1)
+        a.mask = emit_and_maybe(e, a.mask, p->aligned);
+    for (unsigned k = 0; k < vec; k++)
+        other[k] = other_at(e, p, r + k);
+    e->tgt->load(e, &a, other[0] ? other : NULL, regs);
+    for (unsigned k = 0; k < vec; k++)
+        regs[k] = from_memory(e, elem, regs[k]);
 }
 
-/// Stores, element by element, the vectors of the thread that the mask cuts through.
-static void store_cut_vectors(emitter *e, const access_plan *p, LLVMValueRef mine) {
-    LLVMValueRef any, all;
-    emit_branch outer = emit_begin_branch(e, is_cut(e, p));
-    for (unsigned r = 0; r < emit_reg_count(p->op->operands[0]); r += p->vec) {
-        if (r & p->copies)
-            continue;
-        mask_of_vector(e, p, r, &any, &all);
-        emit_branch inner = emit_begin_branch(e, LLVMBuildXor(e->b, any, all, ""));
-        for (unsigned k = 0; k < p->vec; k++)
-            store_element(e, p, r + k, mine);
-        emit_end_branch(e, &inner);
-    }
-    emit_end_branch(e, &outer);
-}
-
-static void store_all(emitter *e, const access_plan *p, unsigned vec) {
-    const ir_value *ptr = p->op->operands[0], *value = p->op->operands[1];
-    LLVMValueRef mine = emit_is_representative(e, ptr->layout), values[16];
+/// Stores elements r .. r + vec - 1 in one access, by the threads with `mine`.
+static void store_vector(emitter *e, const access_plan *p, unsigned r, unsigned vec,
+                         LLVMValueRef mine) {
     cg_access a = p->access;
+    LLVMValueRef values[16];
     a.vec = vec;
-    for (unsigned r = 0; r < emit_reg_count(ptr); r += vec) {
-        if (r & p->copies)
-            continue;
-        a.ptr = pointer_at(e, p, r);
-        a.mask = emit_and_maybe(e, mask_at(e, p, r, vec, false), mine);
-        for (unsigned k = 0; k < vec; k++)
-            values[k] = to_memory(e, ptr->type.pointee, emit_regs(e, value)[r + k]);
-        e->tgt->store(e, &a, values);
-    }
-    if (p->is_ragged && vec > 1 && axis_access_mask(p->op))
-        store_cut_vectors(e, p, mine);
-}
-
-/// Loads or stores in vectors, or, if they turn out not to be aligned, element by element.
-/// `regs` takes what is loaded, n elements.
-static void carry_out(emitter *e, const access_plan *p, LLVMValueRef *regs, unsigned n) {
-    LLVMValueRef *paths[2] = {regs, NULL};
-    LLVMBasicBlockRef ends[2];
-    emit_branch b = emit_begin_branch(e, p->is_ragged ? is_aligned(e, p->op, p->vec) : NULL);
-    for (unsigned i = 0; i < (b.after ? 2 : 1); i++) {
-        if (i > 0)
-            emit_else_branch(e, &b);
-        if (regs && b.after)
-            paths[i] = emit_new_regs(e, n);
-        if (regs)
-            load_all(e, p, i == 0 ? p->vec : 1, paths[i]);
-        else
-            store_all(e, p, i == 0 ? p->vec : 1);
-        ends[i] = LLVMGetInsertBlock(e->b);
-    }
-    emit_end_branch(e, &b);
-    if (regs && b.after)
-        emit_merge(e, paths, ends, n, regs);
+    a.ptr = pointer_at(e, p, r);
+    a.mask = emit_and_maybe(e, mask_at(e, p, r, vec, false), mine);
+    if (vec > 1)
+        a.mask = emit_and_maybe(e, a.mask, p->aligned);
+    for (unsigned k = 0; k < vec; k++)
+        values[k] =
+            to_memory(e, p->op->operands[0]->type.pointee, emit_regs(e, p->op->operands[1])[r + k]);
+    e->tgt->store(e, &a, values);
 }
 
 cg_access emit_describe_access(emitter *e, const ir_op *op) {
@@ -301,6 +269,8 @@ static access_plan plan_access(emitter *e, const ir_op *op) {
     access_plan p = {.op = op, .access = emit_describe_access(e, op)};
     const layout *l = op->operands[0]->layout;
     p.vec = access_vector(e, op, &p.dim, &p.is_ragged);
+    p.aligned = p.is_ragged ? is_aligned(e, op, p.vec) : NULL;
+    p.is_ragged = p.is_ragged && (p.aligned || axis_access_mask(op));
     if (l && op->opcode == OP_LOAD)
         p.first = first_copies(e, l);
     p.copies = l ? layout_get_replication(l).reg_mask : 0;
@@ -311,61 +281,99 @@ void emit_load(emitter *e, const ir_op *op) {
     access_plan p = plan_access(e, op);
     unsigned n = emit_reg_count(op->operands[0]);
     LLVMValueRef *regs = emit_new_regs(e, n);
-    carry_out(e, &p, regs, n);
+    for (unsigned r = 0; r < n; r += p.vec) {
+        if (!p.first || p.first[r] == r)
+            load_vector(e, &p, r, p.vec, regs + r);
+        for (unsigned k = 0; p.first && k < p.vec; k++)
+            regs[r + k] = regs[p.first[r + k]];
+    }
     emit_set_regs(e, op->results[0], regs);
-    if (p.is_ragged && axis_access_mask(op)) {
+    if (p.is_ragged) {
         access_plan *kept = ARENA_NEW(e->arena, access_plan);
         *kept = p;
-        VEC_PUSH(e->arena, e->untrimmed, kept);
+        VEC_PUSH(e->arena, e->unfinished, kept);
     }
 }
 
 void emit_store(emitter *e, const ir_op *op) {
     access_plan p = plan_access(e, op);
-    carry_out(e, &p, NULL, 0);
+    LLVMValueRef mine = emit_is_representative(e, op->operands[0]->layout);
+    unsigned n = emit_reg_count(op->operands[0]);
+    for (unsigned r = 0; r < n; r += p.vec) {
+        if (is_original(&p, r))
+            store_vector(e, &p, r, p.vec, mine);
+    }
+    if (!p.is_ragged)
+        return;
+    emit_branch outer = emit_begin_branch(e, any_by_element(e, &p));
+    for (unsigned r = 0; r < n; r += p.vec) {
+        if (!is_original(&p, r))
+            continue;
+        emit_branch inner = emit_begin_branch(e, is_by_element(e, &p, r));
+        for (unsigned k = 0; k < p.vec; k++)
+            store_vector(e, &p, r + k, 1, mine);
+        emit_end_branch(e, &inner);
+    }
+    emit_end_branch(e, &outer);
 }
 
-// ---------------------------------------------------------------------------- trimming
+// ---------------------------------------------------------------------------- finishing loads
 
-/// The vec elements from register r on, without what the mask does not cover.
-static void trim_vector(emitter *e, const access_plan *p, unsigned r, LLVMValueRef *regs) {
-    dtype elem = p->op->operands[0]->type.pointee;
-    LLVMValueRef any, all, kept[16], *paths[2] = {kept, regs + r};
-    mask_of_vector(e, p, r, &any, &all);
-    emit_branch b = emit_begin_branch(e, LLVMBuildXor(e->b, any, all, ""));
-    for (unsigned k = 0; k < p->vec; k++) {
-        LLVMValueRef other = other_at(e, p, r + k), own = regs[r + k];
-        other = other ? from_memory(e, elem, other) : LLVMConstNull(LLVMTypeOf(own));
-        kept[k] = LLVMBuildSelect(e->b, element_mask(e, p, r + k), own, other, "");
+/// Loads the vector from register r on element by element, if it has to be.
+static void load_elements(emitter *e, const access_plan *p, unsigned r, LLVMValueRef *regs) {
+    LLVMValueRef loaded[16], *paths[2] = {loaded, regs + r};
+    emit_branch b = emit_begin_branch(e, is_by_element(e, p, r));
+    for (unsigned k = 0; k < p->vec; k++)
+        load_vector(e, p, r + k, 1, loaded + k);
+    emit_end_branch(e, &b);
+    emit_merge(e, paths, (LLVMBasicBlockRef[]){b.inside, b.before}, p->vec, regs + r);
+}
+
+/// All unfinished loads: one test leads past them.
+static void finish_loads(emitter *e) {
+    uint32_t n = e->unfinished.len;
+    LLVMValueRef **finished = ARENA_ARRAY(e->arena, LLVMValueRef *, n), some = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        LLVMValueRef now = any_by_element(e, e->unfinished.data[i]);
+        some = some ? LLVMBuildOr(e->b, some, now, "") : now;
+    }
+    emit_branch b = emit_begin_branch(e, some);
+    for (uint32_t i = 0; i < n; i++) {
+        const access_plan *p = e->unfinished.data[i];
+        unsigned count = emit_reg_count(p->op->results[0]);
+        finished[i] = emit_new_regs(e, count);
+        memcpy(finished[i], emit_regs(e, p->op->results[0]), count * sizeof(LLVMValueRef));
+        for (unsigned r = 0; r < count; r += p->vec) {
+            if (is_original(p, r))
+                load_elements(e, p, r, finished[i]);
+            for (unsigned k = 0; p->first && k < p->vec; k++)
+                finished[i][r + k] = finished[i][p->first[r + k]];
+        }
     }
     emit_end_branch(e, &b);
-    if (b.after)
-        emit_merge(e, paths, (LLVMBasicBlockRef[]){b.inside, b.before}, p->vec, regs + r);
+    for (uint32_t i = 0; i < n; i++) {
+        const ir_value *v = e->unfinished.data[i]->op->results[0];
+        LLVMValueRef *regs = emit_regs(e, v), *paths[2] = {finished[i], regs};
+        emit_merge(e, paths, (LLVMBasicBlockRef[]){b.inside, b.before}, emit_reg_count(v), regs);
+    }
+    e->unfinished.len = 0;
 }
 
-static void trim(emitter *e, const access_plan *p) {
-    LLVMValueRef *regs = emit_regs(e, p->op->results[0]);
-    unsigned n = emit_reg_count(p->op->results[0]);
-    LLVMValueRef *trimmed = emit_new_regs(e, n), *paths[2] = {trimmed, regs};
-    emit_branch b = emit_begin_branch(e, is_cut(e, p));
-    for (unsigned r = 0; r < n; r++)
-        trimmed[r] = regs[p->first ? p->first[r] : r];
-    for (unsigned r = 0; r < n; r += p->vec)
-        trim_vector(e, p, r, trimmed);
-    emit_end_branch(e, &b);
-    if (b.after)
-        emit_merge(e, paths, (LLVMBasicBlockRef[]){b.inside, b.before}, n, regs);
+/// A load that is still to come must not be overtaken by a write, nor by a barrier behind which other
+/// threads write.
+static bool may_overtake_load(emitter *e, const ir_op *op) {
+    bool is_calm = ir_has_trait(op, ELEMENTWISE) || op->opcode == OP_LOAD ||
+                   op->opcode == OP_SPLAT || op->opcode == OP_CONST || op->opcode == OP_ARANGE;
+    return is_calm && smem_barrier_before(e->smem, op) == SMEM_NO_BARRIER;
 }
 
-void emit_trim_loads(emitter *e, const ir_op *user) {
-    bool needed = !user || user->num_regions > 0;
-    for (uint32_t i = 0; !needed && i < e->untrimmed.len; i++)
+void emit_finish_loads(emitter *e, const ir_op *user) {
+    bool needed = e->unfinished.len > 0 && (!user || !may_overtake_load(e, user));
+    for (uint32_t i = 0; !needed && i < e->unfinished.len; i++)
         for (uint32_t k = 0; k < user->num_operands; k++)
-            needed = needed || user->operands[k] == e->untrimmed.data[i]->op->results[0];
-    for (uint32_t i = 0; needed && i < e->untrimmed.len; i++)
-        trim(e, e->untrimmed.data[i]);
+            needed = needed || user->operands[k] == e->unfinished.data[i]->op->results[0];
     if (needed)
-        e->untrimmed.len = 0;
+        finish_loads(e);
 }
 
 // ---------------------------------------------------------------------------- atomics

@@ -4,7 +4,8 @@
 //   lane bits       by butterfly shuffles: lane ^ 1, lane ^ 2 ...
 //   warp bits       one copy of every partial result goes to shared memory, a barrier, and every
 //                   thread reads all partials of its results and folds them
-//   cta bits        the same, but the copy goes to the shared memory of every CTA that wants it
+//   cta bits        the same, but the copy goes to the shared memory of every CTA that wants it; of a
+//                   scalar result that is wanted once, in an exchange without a barrier
 // Bits that do not move along the axis stay. Bits that only make copies are not folded.
 //
 // Where all lanes of a warp want the same results (a row longer than a warp), the partials of the
@@ -98,6 +99,8 @@ typedef struct stage {
     uint32_t warp_bits, cta_bits;
     bool lanes_send; ///< each lane writes to one of the CTAs
     bool lanes_fold; ///< each lane reads some of the partials
+    bool exchanges;  ///< they are sent to their places, and awaited
+    uint32_t gate;   ///< scratch offset of what counts them
 } stage;
 
 /// log2 of how many partials there are for each element of the result.
@@ -122,10 +125,16 @@ static unsigned plan_stages(const reduction *r, stage out[2]) {
     return n;
 }
 
+/// Bytes of the place of a partial: nothing smaller than 4 is sent.
+static unsigned place_bytes(const stage *s, dtype elem) {
+    unsigned bytes = dtype_bytes(elem);
+    return s->exchanges && bytes < 4 ? 4 : bytes;
+}
+
 /// Bytes of the partials of one tile.
 static uint32_t partial_bytes(const reduction *r, const stage *s, dtype elem) {
     uint32_t n = 1u << (r->result.index_bits + partial_log2(s));
-    return (n * dtype_bytes(elem) + SCRATCH_ALIGN - 1) & ~(SCRATCH_ALIGN - 1u);
+    return (n * place_bytes(s, elem) + SCRATCH_ALIGN - 1) & ~(SCRATCH_ALIGN - 1u);
 }
 
 /// Bytes of the partials of all tiles.
@@ -146,6 +155,27 @@ uint32_t emit_reduce_scratch_bytes(const ir_op *op) {
 }
 
 bool emit_reduce_crosses(const ir_op *op) { return describe(op).cta_bits != 0; }
+
+uint32_t emit_reduce_exchange_bytes(const ir_op *op) {
+    reduction r = describe(op);
+    stage stages[2];
+    if (!r.cta_bits || !r.lanes_agree || r.convert_bytes || r.result.index_bits)
+        return 0;
+    plan_stages(&r, stages);
+    stages[0].exchanges = true;
+    return SCRATCH_ALIGN + stage_bytes(op, &r, &stages[0]); // the gate comes first
+}
+
+void emit_expect_exchange(emitter *e, const ir_op *op) {
+    reduction r = describe(op);
+    stage stages[2];
+    uint32_t bytes = 0;
+    plan_stages(&r, stages);
+    stages[0].exchanges = true;
+    for (uint32_t i = 0; i < op->num_operands; i++)
+        bytes += place_bytes(&stages[0], moving_dtype(op, i)) << partial_log2(&stages[0]);
+    e->tgt->exchange_expect(e, smem_offset(e->smem, op), bytes);
+}
 
 // ---------------------------------------------------------------------------- folding
 
@@ -276,6 +306,36 @@ void tiles_store_to_ctas(emitter *e, uint32_t cta_bits, LLVMValueRef at, LLVMVal
     }
 }
 
+/// The width of a packed register, in bits.
+static unsigned width_of(LLVMTypeRef t) {
+    switch (LLVMGetTypeKind(t)) {
+    case LLVMVectorTypeKind:
+        return width_of(LLVMGetElementType(t));
+    case LLVMIntegerTypeKind:
+        return LLVMGetIntTypeWidth(t);
+    case LLVMFloatTypeKind:
+        return 32;
+    case LLVMDoubleTypeKind:
+        return 64;
+    default: // half, bfloat
+        return 16;
+    }
+}
+
+/// A packed register in at least 32 bits, and one of `type` of that.
+static LLVMValueRef widen_small(emitter *e, LLVMValueRef v) {
+    unsigned bits = width_of(LLVMTypeOf(v));
+    if (bits >= 32)
+        return v;
+    v = LLVMBuildBitCast(e->b, v, emit_int_like(e, bits, v), "");
+    return LLVMBuildZExt(e->b, v, emit_int_like(e, 32, v), "");
+}
+
+static LLVMValueRef narrow_small(emitter *e, LLVMValueRef v, LLVMTypeRef type) {
+    LLVMValueRef small = LLVMBuildTrunc(e->b, v, emit_int_like(e, width_of(type), v), "");
+    return LLVMBuildBitCast(e->b, small, emit_type_like(e, type, v), "");
+}
+
 /// Stores a partial in the memory of every CTA that wants it: those that differ from this one in
 /// some of the stage's bits.
 static void store_partial(emitter *e, const stage *s, LLVMValueRef at, LLVMValueRef v,
@@ -289,7 +349,10 @@ static void store_partial(emitter *e, const stage *s, LLVMValueRef at, LLVMValue
         }
         rank = LLVMBuildXor(e->b, rank, exchange_thread_bits(e, to, to, 0, 0), "");
         v = e->tgt->splat(e, e->tgt->uniform(e, v)); // see is_symmetric: the same bits to all
-        e->tgt->smem_store(e, rank, at, &v, 1, writes);
+        if (s->exchanges)
+            e->tgt->exchange_send(e, s->gate, rank, at, widen_small(e, v), writes);
+        else
+            e->tgt->smem_store(e, rank, at, &v, 1, writes);
         return;
     }
     tiles_store_to_ctas(e, s->cta_bits, at, v, writes);
@@ -300,8 +363,8 @@ static void write_partials(emitter *e, const ir_op *op, const reduction *r, cons
     LLVMValueRef writes = writes_partial(e, r, s);
     for (uint32_t i = 0; i < t->n; i++) {
         dtype elem = moving_dtype(op, i);
-        uint32_t size = dtype_bytes(elem) << partial_log2(s);
-        partial_place own = place_partials(e, r, s, dtype_bytes(elem), true);
+        uint32_t size = place_bytes(s, elem) << partial_log2(s);
+        partial_place own = place_partials(e, r, s, place_bytes(s, elem), true);
         for (uint32_t reg = 0; reg < layout_reg_count(&r->result); reg++) {
             uint32_t part = layout_apply(&r->result, (layout_place){.reg = reg}) * size;
             LLVMValueRef v = exchange_pack(e, t->tile[i][reg], elem);
@@ -322,6 +385,18 @@ void tiles_read_row(emitter *e, LLVMValueRef at, unsigned count, dtype elem, LLV
         out[p] = exchange_unpack(e, out[p], elem);
 }
 
+/// Reads `count` partials from an offset on into lanes of `out`, one register each.
+static void read_partials(emitter *e, const stage *s, LLVMValueRef at, unsigned count, dtype elem,
+                          LLVMValueRef *out) {
+    if (place_bytes(s, elem) == dtype_bytes(elem)) {
+        tiles_read_row(e, at, count, elem, out);
+        return;
+    }
+    tiles_read_row(e, at, count, DT_I32, out);
+    for (unsigned p = 0; p < count; p++)
+        out[p] = exchange_unpack(e, narrow_small(e, out[p], exchange_type(e, elem)), elem);
+}
+
 /// Reads and folds the partials of every register. With lanes that share the work, what is left is
 /// one partial of each lane that differs in its `fold` bits.
 static void fold_partials(emitter *e, const ir_op *op, const reduction *r, const stage *s,
@@ -335,7 +410,7 @@ static void fold_partials(emitter *e, const ir_op *op, const reduction *r, const
         uint32_t tile_at = scratch;
         for (uint32_t i = 0; i < t->n; i++) {
             dtype elem = moving_dtype(op, i);
-            unsigned bytes = dtype_bytes(elem);
+            unsigned bytes = place_bytes(s, elem);
             partial_place first = place_partials(e, r, s, bytes, false);
             uint32_t part = layout_apply(&r->result, (layout_place){.reg = reg}) * (bytes << k);
             LLVMValueRef at = exchange_offset(e, first.base, first.run_time_bits, part, tile_at);
@@ -345,7 +420,7 @@ static void fold_partials(emitter *e, const ir_op *op, const reduction *r, const
                     lane[b] = bytes << (each + b);
                 at = LLVMBuildAdd(e->b, at, exchange_thread_bits(e, lane, lane, 0, 0), "");
             }
-            tiles_read_row(e, at, 1u << each, elem, partials.tile[i]);
+            read_partials(e, s, at, 1u << each, elem, partials.tile[i]);
             tile_at += partial_bytes(r, s, elem);
         }
         fold_registers(e, op, &partials, each, (1u << each) - 1);
@@ -359,7 +434,9 @@ static void fold_partials(emitter *e, const ir_op *op, const reduction *r, const
 static void fold_stage(emitter *e, const ir_op *op, const reduction *r, const stage *s,
                        const tiles *t, uint32_t scratch) {
     write_partials(e, op, r, s, t, scratch);
-    if (s->cta_bits)
+    if (s->exchanges)
+        emit_exchange_wait(e, s->gate);
+    else if (s->cta_bits)
         emit_barrier(e);
     else
         emit_cta_barrier(e);
@@ -385,7 +462,8 @@ static bool check_supported(emitter *e, const ir_op *op) {
             return false;
         }
     }
-    uint32_t bytes = emit_reduce_scratch_bytes(op);
+    uint32_t bytes = smem_is_exchange(e->smem, op) ? emit_reduce_exchange_bytes(op)
+                                                   : emit_reduce_scratch_bytes(op);
     return !bytes || smem_fits(e, op, bytes);
 }
 
@@ -429,7 +507,8 @@ void emit_reduce(emitter *e, const ir_op *op) {
     if (!check_supported(e, op))
         return;
     reduction r = describe(op);
-    uint32_t scratch = emit_reduce_scratch_bytes(op) ? smem_offset(e->smem, op) : 0;
+    bool has_scratch = smem_is_exchange(e->smem, op) || emit_reduce_scratch_bytes(op);
+    uint32_t scratch = has_scratch ? smem_offset(e->smem, op) : 0;
     tiles t = bring_operands(e, op, &r, scratch);
     fold_registers(e, op, &t, r.all.reg_bits, r.reg_bits);
     unsigned regs = layout_reg_count(&r.result);
@@ -441,8 +520,14 @@ void emit_reduce(emitter *e, const ir_op *op) {
         if (r.lane_bits >> bit & 1)
             fold_lane_bit(e, op, &t, regs, bit);
     }
+    unsigned num_stages = plan_stages(&r, stages);
+    if (smem_is_exchange(e->smem, op)) {
+        stages[0].exchanges = true;
+        stages[0].gate = scratch;
+        scratch += SCRATCH_ALIGN;
+    }
     scratch += r.partial_at;
-    for (unsigned i = 0, n = plan_stages(&r, stages); i < n; i++) {
+    for (unsigned i = 0; i < num_stages; i++) {
         fold_stage(e, op, &r, &stages[i], &t, scratch);
         scratch += stage_bytes(op, &r, &stages[i]);
     }

@@ -86,6 +86,11 @@ void nvptx_cluster_start(emitter *e);
 void nvptx_cluster_started(emitter *e);
 void nvptx_cluster_store(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset,
                          LLVMValueRef const *values, unsigned vec, LLVMValueRef pred);
+bool nvptx_has_exchanges(emitter *e);
+void nvptx_exchange_expect(emitter *e, uint32_t gate, uint32_t bytes);
+void nvptx_exchange_send(emitter *e, uint32_t gate, LLVMValueRef cta, LLVMValueRef byte_offset,
+                         LLVMValueRef value, LLVMValueRef pred);
+void nvptx_exchange_wait(emitter *e, uint32_t gate);
 void nvptx_cluster_load(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset, LLVMTypeRef elem,
                         unsigned vec, LLVMValueRef *out);
 

@@ -1,4 +1,4 @@
-// The blocks of a cluster: their barrier, and their shared memory, distributed over them. An address
+// The blocks of a cluster: their barrier, their shared memory, distributed over them, and exchanges. An address
 // in the own block becomes one in another by `mapa`; what goes there moves as words of up to 32 bits,
 // or 64, several at a time. All of it is inline PTX, since LLVM 19 has only some of it.
 #include "codegen/nvptx.h"
@@ -123,4 +123,60 @@ void nvptx_cluster_load(emitter *e, LLVMValueRef cta, LLVMValueRef byte_offset, 
         LLVMValueRef bits = LLVMBuildExtractElement(e->b, all, emit_const_i32(e, i), "");
         out[i] = nvptx_from_bits(e, bits, elem);
     }
+}
+
+// ---------------------------------------------------------------------------- exchanges
+
+// What is sent to another block counts itself off at a barrier object there, once it has arrived, and
+// who waits at that object sees it. `barrier.cluster` would have each thread wait until all that it
+// has done is visible to the whole device, and then drop its L1 cache.
+
+enum { EXCHANGE_PTX = 81 };
+
+/// A PTX version that was asked for may have none.
+bool nvptx_has_exchanges(emitter *e) {
+    unsigned asked = e->options->ptx_version;
+    return !asked || asked >= EXCHANGE_PTX;
+}
+
+static LLVMValueRef own_address(emitter *e, uint32_t gate) {
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm);
+    LLVMValueRef offset = emit_lane_const_i32(e, gate);
+    return LLVMBuildPtrToInt(e->b, nvptx_shared_pointer(e, offset), i32, "");
+}
+
+void nvptx_exchange_expect(emitter *e, uint32_t gate, uint32_t bytes) {
+    LLVMValueRef warp = e->tgt->warp_id(e), zero = LLVMConstNull(LLVMTypeOf(warp));
+    LLVMValueRef first = LLVMBuildICmp(e->b, LLVMIntEQ, warp, zero, "");
+    nvptx_guard g = nvptx_begin_guard(e, nvptx_first_thread(e, first));
+    LLVMValueRef args[2] = {own_address(e, gate), emit_const_i32(e, bytes)};
+    nvptx_asm(e, none_type(e),
+              "mbarrier.init.shared::cta.b64 [$0], 1; fence.mbarrier_init.release.cluster; "
+              "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
+              "r,r", args, 2, ASM_EFFECT);
+    nvptx_end_guard(e, &g);
+}
+
+void nvptx_exchange_send(emitter *e, uint32_t gate, LLVMValueRef cta, LLVMValueRef byte_offset,
+                         LLVMValueRef value, LLVMValueRef pred) {
+    nvptx_need_ptx(e, EXCHANGE_PTX);
+    unsigned bits = bits_of(e, LLVMTypeOf(value));
+    nvptx_guard g = nvptx_begin_guard(e, pred);
+    LLVMValueRef args[3] = {address_in(e, cta, byte_offset), nvptx_to_bits(e, value),
+                            address_in(e, cta, emit_lane_const_i32(e, gate))};
+    const char *text = sv_format(e->arena,
+                                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b%u "
+                                 "[$0], $1, [$2];",
+                                 bits)
+                           .data;
+    nvptx_asm(e, none_type(e), text, bits == 64 ? "r,l,r" : "r,r,r", args, 3, ASM_EFFECT);
+    nvptx_end_guard(e, &g);
+}
+
+void nvptx_exchange_wait(emitter *e, uint32_t gate) {
+    LLVMValueRef address = own_address(e, gate);
+    nvptx_asm(e, none_type(e),
+              "{ .reg .pred come; wait: mbarrier.try_wait.parity.shared::cta.b64 come, [$0], 0; "
+              "@!come bra wait; }",
+              "r", &address, 1, ASM_EFFECT | ASM_CONVERGENT);
 }

@@ -31,21 +31,19 @@ static void exp_group(emitter *e, bool natural, LLVMValueRef const *x, unsigned 
     emit_merge(e, ways, ends, n, out);
 }
 
+/// In words: what goes through inline PTX LLVM does not take apart between one op and the next.
 static void extreme_pairs(emitter *e, const ir_op *op, dtype t, LLVMValueRef *const *args,
                           unsigned n, LLVMValueRef *out) {
     bool nan_wins = sv_is(ir_get_str(op, ATTR_NAN), "all");
-    LLVMTypeRef elem = LLVMTypeOf(args[0][0]), pair = LLVMVectorType(elem, 2);
-    const char *name =
-        sv_format(e->arena, "llvm.nvvm.%s.%s%s", op->opcode == OP_MAX ? "fmax" : "fmin",
-                  nan_wins ? "nan." : "", t == DT_FP16 ? "f16x2" : "bf16x2")
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->llvm);
+    const char *text =
+        sv_format(e->arena, "%s%s.%s $0, $1, $2;", op->opcode == OP_MAX ? "max" : "min",
+                  nan_wins ? ".NaN" : "", t == DT_FP16 ? "f16x2" : "bf16x2")
             .data;
     for (unsigned r = 0; r < n; r += 2) {
-        LLVMValueRef v[2];
-        for (unsigned k = 0; k < 2; k++)
-            v[k] = LLVMBuildBitCast(e->b, emit_pack(e, args[k] + r, 2), pair, "");
-        LLVMValueRef word = nvptx_call(e, name, pair, v, 2);
-        word = LLVMBuildBitCast(e->b, word, LLVMInt32TypeInContext(e->llvm), "");
-        emit_unpack(e, word, 2, elem, out + r);
+        LLVMValueRef v[2] = {emit_pack(e, args[0] + r, 2), emit_pack(e, args[1] + r, 2)};
+        LLVMValueRef word = nvptx_asm(e, i32, text, "=r,r,r", v, 2, 0);
+        emit_unpack(e, word, 2, LLVMTypeOf(args[0][r]), out + r);
     }
 }
 

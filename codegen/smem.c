@@ -10,7 +10,8 @@
 //
 // In a cluster there are two barriers: that of a CTA's threads, which does for scratch that stays in
 // the CTA, and that of the program, which includes it. An op that crosses CTAs may write the scratch
-// of others before its own barrier, or read there after it.
+// of others before its own barrier, or read there after it. An exchange does without: its scratch is
+// its own and used once, and it waits for what comes there; it orders nothing else.
 #include "codegen/exchange.h"
 
 enum {
@@ -27,6 +28,7 @@ typedef struct access {
     const ir_value *ptr;   ///< of a global access, else NULL
     smem_barrier inner;    ///< it waits between writing its scratch and reading it
     bool pushes, pulls;    ///< writes others' scratch before that, reads it after
+    bool is_exchange;      ///< waits for what comes, at no barrier; its scratch is used once
     bool writes;           ///< global memory
     bool orders;           ///< an atomic that publishes or acquires other accesses
     bool across_warps;     ///< some element is held by several warps (a scalar by all)
@@ -51,6 +53,7 @@ struct smem_plan {
     const uint32_t *uses;  ///< by value id
     bool waits_at_start, waits_at_end; ///< for other CTAs
     bool one_cta;                      ///< of the program
+    bool exchanges;                    ///< there may be some
     VEC(access) all;
     arena *arena;
     const axis_analysis *axis;
@@ -59,11 +62,22 @@ struct smem_plan {
 
 // ---------------------------------------------------------------------------- collecting
 
+static bool is_in_loop(const ir_op *op) {
+    for (op = op->block->parent; op; op = op->block->parent)
+        if (op->opcode == OP_FOR || op->opcode == OP_WHILE)
+            return true;
+    return false;
+}
+
 static void describe_scratch(smem_plan *p, access *a) {
     const ir_op *op = a->op;
     bool crosses = false;
     switch (op->opcode) {
     case OP_REDUCE:
+        a->bytes = p->exchanges && !is_in_loop(op) ? emit_reduce_exchange_bytes(op) : 0;
+        a->is_exchange = a->pushes = a->bytes > 0;
+        if (a->is_exchange)
+            return;
         a->bytes = emit_reduce_scratch_bytes(op);
         crosses = a->pushes = emit_reduce_crosses(op);
         break;
@@ -188,7 +202,7 @@ static void place_scratch(smem_plan *p) {
         uint32_t bytes = (p->all.data[i].bytes + ALIGN - 1) & ~(ALIGN - 1u);
         bool is_small = bytes <= SMALL_BYTES;
         uint32_t *size = is_small ? small : large;
-        if (bytes) {
+        if (bytes && !p->all.data[i].is_exchange) {
             slot[i] = (is_small ? turn++ : large_turn++) & 1;
             size[slot[i]] = bytes > size[slot[i]] ? bytes : size[slot[i]];
         }
@@ -203,8 +217,18 @@ static void place_scratch(smem_plan *p) {
             a->at = slot[i] ? small[0] : 0;
         else if (a->bytes)
             a->at = smalls + (slot[i] && !one_large ? large[0] : 0);
-        uint32_t end = a->at + a->bytes;
+        uint32_t end = a->is_exchange ? 0 : a->at + a->bytes;
         p->total = end > p->total ? end : p->total;
+    }
+}
+
+static void place_exchanges(smem_plan *p) {
+    for (uint32_t i = 0; i < p->all.len; i++) {
+        access *a = &p->all.data[i];
+        if (!a->is_exchange)
+            continue;
+        a->at = (p->total + ALIGN - 1) & ~(ALIGN - 1u);
+        p->total = a->at + a->bytes;
     }
 }
 
@@ -420,7 +444,7 @@ static bool mark_crosses(smem_plan *p, const ir_block *b) {
     for (const ir_op *op = b->first; op; op = op->next) {
         const access *a = p->by_op[op->id];
         bool crosses = op->opcode == OP_BARRIER || p->barrier[op->id] == SMEM_PROGRAM_BARRIER ||
-                       (a && a->inner == SMEM_PROGRAM_BARRIER);
+                       (a && (a->inner == SMEM_PROGRAM_BARRIER || a->is_exchange));
         for (uint32_t i = 0; i < op->num_regions && !ir_has_trait(op, ISOLATED); i++)
             crosses |= mark_crosses(p, op->regions[i]);
         p->crosses[op->id] = crosses;
@@ -429,7 +453,7 @@ static bool mark_crosses(smem_plan *p, const ir_block *b) {
     return any;
 }
 
-smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a) {
+smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, bool exchanges, arena *a) {
     smem_plan *p = ARENA_NEW(a, smem_plan);
     p->arena = a;
     p->axis = axis;
@@ -438,8 +462,10 @@ smem_plan *smem_plan_create(ir_func *f, const axis_analysis *axis, arena *a) {
     p->crosses = ARENA_ARRAY(a, bool, f->num_ops);
     p->uses = ir_count_uses(f, a);
     p->one_cta = f->num_ctas == 1;
+    p->exchanges = exchanges;
     collect(p, f->body);
     place_scratch(p);
+    place_exchanges(p);
     place_buffers(p);
     for (uint32_t i = 0; i < p->all.len; i++)
         p->by_op[p->all.data[i].op->id] = &p->all.data[i];
@@ -478,6 +504,17 @@ bool smem_barrier_at_end(const smem_plan *p) { return p->waits_at_end; }
 bool smem_waits_at_start(const smem_plan *p) { return p->waits_at_start; }
 
 bool smem_crosses(const smem_plan *p, const ir_op *op) { return p->crosses[op->id]; }
+
+bool smem_is_exchange(const smem_plan *p, const ir_op *op) {
+    return p->by_op[op->id] && p->by_op[op->id]->is_exchange;
+}
+
+const ir_op *smem_exchange(const smem_plan *p, uint32_t n) {
+    for (uint32_t i = 0; i < p->all.len; i++)
+        if (p->all.data[i].is_exchange && n-- == 0)
+            return p->all.data[i].op;
+    return NULL;
+}
 
 bool smem_fits(emitter *e, const ir_op *op, uint32_t bytes) {
     const cg_arch *arch = e->options->arch;

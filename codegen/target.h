@@ -95,6 +95,16 @@ typedef struct target {
     /// meet.
     void (*smem_count)(emitter *e, LLVMValueRef byte_offset, LLVMValueRef pred);
 
+    // An exchange between the CTAs of a program, once in a run of it. `gate`: the byte offset of 8
+    // bytes in the shared memory of each CTA that count what has come.
+    bool (*has_exchanges)(emitter *e);
+    /// At the function's start: so many bytes will come to this CTA.
+    void (*exchange_expect)(emitter *e, uint32_t gate, uint32_t bytes);
+    /// Sends a value of 4 or 8 bytes to a place in CTA `cta`; pred: lane i1.
+    void (*exchange_send)(emitter *e, uint32_t gate, LLVMValueRef cta, LLVMValueRef byte_offset,
+                          LLVMValueRef value, LLVMValueRef pred);
+    void (*exchange_wait)(emitter *e, uint32_t gate); ///< until all has come to this CTA
+
     // Copies from global to shared memory that run ahead (emit_async.c).
     unsigned async_least; ///< bytes of the smallest copy; 0: any, element by element
     /// `active`, a lane value i32: how many of the a->vec elements are copied, the first ones; the

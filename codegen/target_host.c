@@ -532,6 +532,27 @@ static void smem_store(emitter *e, LLVMValueRef cta, LLVMValueRef offset,
     host_call(e, "host_shared_store", args, 7);
 }
 
+static bool has_exchanges(emitter *e) {
+    (void)e;
+    return true;
+}
+
+/// What is sent is there at once; that nobody looks earlier takes a barrier.
+static void exchange_expect(emitter *e, uint32_t gate, uint32_t bytes) {
+    (void)e, (void)gate, (void)bytes;
+}
+
+static void exchange_send(emitter *e, uint32_t gate, LLVMValueRef cta, LLVMValueRef offset,
+                          LLVMValueRef value, LLVMValueRef pred) {
+    (void)gate;
+    smem_store(e, cta, offset, &value, 1, pred);
+}
+
+static void exchange_wait(emitter *e, uint32_t gate) {
+    (void)gate;
+    cluster_barrier(e);
+}
+
 static void smem_load(emitter *e, LLVMValueRef cta, LLVMValueRef offset, LLVMTypeRef elem,
                       unsigned vec, LLVMValueRef *out) {
     unsigned bytes = host_type_bytes(elem);
@@ -618,6 +639,10 @@ const target target_host = {
     .cluster_barrier = cluster_barrier,
     .cluster_start = cluster_start,
     .cluster_started = cluster_barrier,
+    .has_exchanges = has_exchanges,
+    .exchange_expect = exchange_expect,
+    .exchange_send = exchange_send,
+    .exchange_wait = exchange_wait,
     .smem_store = smem_store,
     .smem_load = smem_load,
     .smem_count = smem_count,

@@ -28,11 +28,11 @@ typedef struct plan {
 } plan;
 
 enum {
-    SHORT_ROW = 1024,  ///< elements that one warp holds
-    GROUP_WARPS = 8,   ///< of a program with several short rows
-    BLOCK_ROW = 32768, ///< elements that one thread block holds, with room for what it computes
+    SHORT_ROW = 512,    ///< elements that one warp holds
+    GROUP_WARPS = 8,    ///< of a program with several short rows
+    BLOCK_ROW = 32768,  ///< elements that one thread block holds, with room for what it computes
+    PART_BYTES = 32768, ///< of a long row in each thread block of a cluster
     MOST_WARPS = 32,
-    MOST_CTAS = 8, ///< thread blocks of a cluster
 };
 
 static uint32_t at_least_1(uint32_t v) { return v ? v : 1; }
@@ -58,12 +58,24 @@ static uint32_t elements_per_thread(uint32_t block, element type, bool is_alone)
     if (is_alone) // on its multiprocessor: nothing else fills the time
         return 16;
     if (type == FP32)
-        return block <= 1024 ? 8 : block <= 2048 ? 16 : block < BLOCK_ROW ? 32 : 64;
+        return block <= 2048 ? 16 : block <= 8192 ? 32 : 64;
     return block <= 2048 ? 16 : block <= 4096 ? 32 : 64;
 }
 
-static plan pick_one_row(uint32_t block, element type, bool is_alone) {
-    uint32_t ctas = at_least_1(block / BLOCK_ROW), part = block / ctas;
+/// Thread blocks of the largest cluster.
+static uint32_t most_ctas(const tile_device_info *info) {
+    if (!info->is_cuda)
+        return 16;
+    int sm = atoi(info->arch + strlen("sm_"));
+    return sm < 90 ? 1 : sm < 120 ? 16 : 8;
+}
+
+static plan pick_one_row(uint32_t block, element type, bool is_alone,
+                         const tile_device_info *info) {
+    uint32_t most = most_ctas(info);
+    uint32_t ctas = at_least_1(block * (uint32_t)elements[type].bytes / PART_BYTES);
+    ctas = ctas > most ? most : ctas;
+    uint32_t part = block / ctas;
     uint32_t per_thread = elements_per_thread(part, type, is_alone);
     uint32_t warps = at_least_1(part / (32 * per_thread));
     warps = warps > MOST_WARPS ? MOST_WARPS : warps;
@@ -72,7 +84,7 @@ static plan pick_one_row(uint32_t block, element type, bool is_alone) {
     uint32_t maxnreg = 0;
     if (per_thread >= 64)
         maxnreg = type == FP32 ? 128 : 64;
-    else if (per_thread == 32 && warps == 16)
+    else if (per_thread == 32 && warps >= 8)
         maxnreg = 64;
     return (plan){ROWS, 1, block, warps, ctas, maxnreg};
 }
@@ -81,12 +93,11 @@ static plan pick_one_row(uint32_t block, element type, bool is_alone) {
 static plan pick(long rows, uint32_t cols, element type, const tile_device_info *info) {
     uint32_t block = next_power_of_2(cols);
     bool is_aligned = cols * elements[type].bytes % 16 == 0, is_alone = rows <= (long)info->num_sms;
-    bool has_clusters = !info->is_cuda || atoi(info->arch + strlen("sm_")) >= 90;
-    if (block > BLOCK_ROW * (has_clusters ? MOST_CTAS : 1))
+    if (block > BLOCK_ROW * most_ctas(info))
         return pick_looped(block, type);
     if (block <= SHORT_ROW && is_aligned && !is_alone)
         return pick_several(block, type);
-    return pick_one_row(block, type, is_alone);
+    return pick_one_row(block, type, is_alone, info);
 }
 
 /// The plan of a form that is asked for by name.
@@ -97,7 +108,7 @@ static plan pick_form(form f, long rows, uint32_t cols, element type,
         return pick_several(block, type);
     if (f == LOOPED)
         return pick_looped(block, type);
-    plan p = pick_one_row(block, type, f == ROWS && rows <= (long)info->num_sms);
+    plan p = pick_one_row(block, type, f == ROWS && rows <= (long)info->num_sms, info);
     p.form = f;
     return p;
 }

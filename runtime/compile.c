@@ -356,6 +356,8 @@ static tile_status generate(session *s, const tile_device *d, ir_module *m, rt_b
         options.arch = pick_arch(d->info.arch);
         if (!options.arch)
             return rt_fail(error, TILE_ERROR_UNSUPPORTED, "no support for %s", d->info.arch);
+        if (m->first->num_ctas > 1 && d->info.driver_version < 12010)
+            options.ptx_version = 80; // CUDA 12.0 knows no newer one
         if (!cg_compile_ptx(m, &options, &binary))
             return compile_failed(s, error);
         out->ptx = strndup(binary.ptx.data, binary.ptx.len);

@@ -125,6 +125,54 @@ static void test_argmax(uint32_t rows, uint32_t cols, uint32_t warps, uint32_t c
     free(x), free(at);
 }
 
+/// Reductions to scalars, each of which the CTAs exchange: of small and of large numbers, of several
+/// at once, in an `if`, again and again. An exchange does not order memory: what a program has stored
+/// before one it sees after it, wherever it was stored.
+static void test_exchanges(uint32_t warps, uint32_t ctas) {
+    static const char source[] = "def k(x: *fp32, y: *fp32, at: *fp32, n: i32):\n"
+                                 "    c = arange(0, 4096)\n"
+                                 "    v = load(x + c)\n"
+                                 "    store(y + c, v + 1)\n"
+                                 "    total = sum(v, axis=0)\n"
+                                 "    back = load(y + 4095 - c)\n"
+                                 "    store(at, total)\n"
+                                 "    store(at + 1, max(v.to(fp16), axis=0).to(fp32))\n"
+                                 "    store(at + 2, min(v.to(i8), axis=0).to(fp32))\n"
+                                 "    store(at + 3, sum(v.to(i64) * 1000000, axis=0) // 1000000)\n"
+                                 "    store(at + 4, tl.argmax(back, axis=0))\n"
+                                 "    if total > 0:\n"
+                                 "        store(at + 5, max(back, axis=0))\n"
+                                 "    rest = 0.0\n"
+                                 "    for i in range(n):\n"
+                                 "        rest += sum(back * i, axis=0)\n"
+                                 "    store(at + 6, rest)\n";
+    enum { N = 4096, TURNS = 5 };
+    static float x[N];
+    float at[7], want[7] = {0, -100, 100, 0, 0, -100, 0};
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)(random_u32() % 100) - 49;
+        want[0] += x[i], want[3] += x[i];
+        want[1] = fmaxf(want[1], x[i]), want[2] = fminf(want[2], x[i]);
+        if (x[i] + 1 >= want[5])
+            want[4] = (float)(N - 1 - i), want[5] = x[i] + 1;
+    }
+    want[6] = (want[0] + N) * (TURNS * (TURNS - 1) / 2);
+    tile_module *mod;
+    tile_kernel *k = kernel_from(source, "k", &mod);
+    tile_buffer *dx = buffer_from(x, sizeof x), *dy = buffer_from(NULL, sizeof x),
+                *da = buffer_from(NULL, sizeof at);
+    tile_arg args[] = {TILE_BUFFER(dx, "fp32"), TILE_BUFFER(dy, "fp32"), TILE_BUFFER(da, "fp32"),
+                       TILE_I32(TURNS)};
+    launch(k, args, 4, warps, ctas, 1, 1, 1);
+    read_buffer(da, at, sizeof at);
+    for (int i = 0; i < 7; i++)
+        expect(at[i] == want[i] || (i == 5 && want[0] <= 0),
+               "exchange %d, %u warps, %u CTAs: %g, not %g", i, warps, ctas, (double)at[i],
+               (double)want[i]);
+    tile_buffer_destroy(dx), tile_buffer_destroy(dy), tile_buffer_destroy(da);
+    tile_module_destroy(mod);
+}
+
 /// A transpose moves most of a tile to other CTAs, again and again.
 static void test_transpose(uint32_t side, uint32_t warps, uint32_t ctas) {
     static const char source[] = "def k(x: *i32, y: *i32, turns: i32, S: constexpr):\n"
@@ -199,6 +247,8 @@ int main(void) {
         test_once(ctas);
         test_argmax(8, 512, 4, ctas);
         test_argmax(1, 16384, 8, ctas);
+        for (uint32_t warps = 1; warps <= 32; warps *= 4)
+            test_exchanges(warps, ctas);
         test_transpose(64, 2, ctas);
     }
     test_softmax(65536, 8, 4);

@@ -156,6 +156,18 @@ static const row cluster_rows[] = {
     {"a reduction meets all", REDUCE("r", "i") CONVERT("a", "i", "l2") REDUCE("t", "i"), "...s"},
 };
 
+// The same where reductions may be exchanges ('x' for one). Not those in loops; and they order nothing.
+static const row exchange_rows[] = {
+    {"a reduction", REDUCE("r", "i"), "xs"},
+    {"reductions", REDUCE("r", "i") REDUCE("s", "i") REDUCE("t", "i"), "xxxs"},
+    {"one reduction in a loop", "for %s0, %n, %s1 (%k: i32) {\n" REDUCE("r", "i") "yield\n}\n",
+     "C"},
+    {"scratch that others write, still being read here",
+     REDUCE("r", "i") CONVERT("b", "i", "l1") CONVERT("c", "i", "l1") REDUCE("t", "i"), "x..xs"},
+    {"what is written is not seen after an exchange",
+     "store %px, %i\n" REDUCE("r", "i") "%v: i32 = load %x\n", ".xCs"},
+};
+
 static bool is_listed(const ir_op *op) {
     switch (op->opcode) {
     case OP_LOAD:
@@ -179,7 +191,9 @@ typedef struct listing {
 static void list_op(ir_op *op, void *ctx) {
     listing *l = ctx;
     if (is_listed(op))
-        strbuf_putc(&l->text, l->letters[smem_barrier_before(l->plan, op)]);
+        strbuf_putc(&l->text, smem_is_exchange(l->plan, op)
+                                  ? 'x'
+                                  : l->letters[smem_barrier_before(l->plan, op)]);
 }
 
 static ir_func *parse_after(arena *a, const char *start, const char *body) {
@@ -198,11 +212,11 @@ static ir_func *parse_after(arena *a, const char *start, const char *body) {
 static ir_func *parse(arena *a, const char *body) { return parse_after(a, header, body); }
 
 /// False, with a message, if the barriers are others than the row's.
-static bool check_row(const char *start, const char *letters, const row *r) {
+static bool check_row(const char *start, const char *letters, bool exchanges, const row *r) {
     arena *a = arena_create();
     ir_func *f = parse_after(a, start, r->body);
     assert_non_null(f);
-    listing l = {.plan = smem_plan_create(f, axis_analyze(f, a), a), .letters = letters};
+    listing l = {.plan = smem_plan_create(f, axis_analyze(f, a), exchanges, a), .letters = letters};
     strbuf_init(&l.text, a);
     ir_walk(f->body, list_op, &l);
     if (f->num_ctas > 1 && smem_waits_at_start(l.plan))
@@ -220,9 +234,11 @@ static void test_barriers(void **state) {
     (void)state;
     unsigned wrong = 0;
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        wrong += !check_row(header, ".BB", &rows[i]);
+        wrong += !check_row(header, ".BB", false, &rows[i]);
     for (unsigned i = 0; i < sizeof(cluster_rows) / sizeof(cluster_rows[0]); i++)
-        wrong += !check_row(cluster_header, ".BC", &cluster_rows[i]);
+        wrong += !check_row(cluster_header, ".BC", false, &cluster_rows[i]);
+    for (unsigned i = 0; i < sizeof(exchange_rows) / sizeof(exchange_rows[0]); i++)
+        wrong += !check_row(cluster_header, ".BC", true, &exchange_rows[i]);
     assert_int_equal(wrong, 0);
 }
 
@@ -231,14 +247,26 @@ static void test_sizes(void **state) {
     (void)state;
     arena *a = arena_create();
     ir_func *f = parse(a, REDUCE("r", "i") REDUCE("s", "i") REDUCE("t", "i"));
-    const smem_plan *p = smem_plan_create(f, axis_analyze(f, a), a);
+    const smem_plan *p = smem_plan_create(f, axis_analyze(f, a), false, a);
     assert_int_equal(smem_total_bytes(p), 2 * 16); // two places of four i32
     f = parse(a, "%w: tile<128xi32, #l2> = convert_layout %i\n");
-    p = smem_plan_create(f, axis_analyze(f, a), a);
+    p = smem_plan_create(f, axis_analyze(f, a), false, a);
     assert_int_equal(smem_total_bytes(p), 512);
     f = parse(a, "%v: tile<128xi32, #l0> = load %px\nstore %py, %v\n");
-    p = smem_plan_create(f, axis_analyze(f, a), a);
+    p = smem_plan_create(f, axis_analyze(f, a), false, a);
     assert_int_equal(smem_total_bytes(p), 0);
+    arena_destroy(a);
+}
+
+/// That of exchanges is for nothing else: 16 bytes of gate, partials of four warps, for each.
+static void test_exchange_sizes(void **state) {
+    (void)state;
+    arena *a = arena_create();
+    ir_func *f = parse_after(a, cluster_header, REDUCE("r", "i") REDUCE("s", "i"));
+    const smem_plan *p = smem_plan_create(f, axis_analyze(f, a), true, a);
+    assert_int_equal(smem_total_bytes(p), 2 * (16 + 16));
+    assert_int_equal(smem_offset(p, smem_exchange(p, 1)), 32);
+    assert_null(smem_exchange(p, 2));
     arena_destroy(a);
 }
 
@@ -246,6 +274,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_barriers),
         cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_exchange_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
