@@ -490,6 +490,21 @@ static void emit_barrier_op(emitter *e, const ir_op *op) {
     emit_barrier(e);
 }
 
+static void emit_asm(emitter *e, const ir_op *op) {
+    if (e->tgt->inline_asm)
+        e->tgt->inline_asm(e, op);
+    else
+        emit_refuse(e, op,
+                    "is the GPU's assembly, which the cpu device cannot run: choose by a "
+                    "constexpr, or give the kernel to a GPU");
+}
+
+static void emit_special(emitter *e, const ir_op *op) {
+    LLVMValueRef v = e->tgt->special(e, op->opcode);
+    if (op->num_results)
+        set_all_regs(e, op->results[0], v);
+}
+
 /// What emits an op. Elementwise ops with no row here go through emit_elementwise register by
 /// register; terminators are left to the op whose region they end.
 static emit_fn *const emitters[IR_OPCODE_COUNT] = {
@@ -521,6 +536,12 @@ static emit_fn *const emitters[IR_OPCODE_COUNT] = {
     [OP_ATOMIC_RMW] = emit_atomic_rmw,
     [OP_ATOMIC_CAS] = emit_atomic_cas,
     [OP_BARRIER] = emit_barrier_op,
+    [OP_ASM] = emit_asm,
+    [OP_ASM_EFFECT] = emit_asm,
+    [OP_GLOBALTIMER] = emit_special,
+    [OP_SMID] = emit_special,
+    [OP_GDC_WAIT] = emit_special,
+    [OP_GDC_LAUNCH] = emit_special,
     [OP_ASSERT] = emit_assert,
     [OP_PRINT] = emit_print,
     [OP_FOR] = emit_for,

@@ -137,6 +137,7 @@ struct host_warp {
     X(host_assert, "vpii")                                                                         \
     X(host_print, "vpippi")                                                                        \
     X(host_shuffle, "vippp")                                                                       \
+    X(host_clock, "vp")                                                                            \
     X(host_math, "viippi")                                                                         \
     X(host_remainder, "vipppi")                                                                    \
     X(host_divide, "vipppi")                                                                       \
@@ -198,6 +199,9 @@ _Noreturn void host_fail(host_warp *w, host_status status, uint32_t site, int la
 /// The allocation that the site's parameter points into, or that holds the address if the site has
 /// no parameter; NULL if there is none.
 const host_allocation *host_find_allocation(host_warp *w, const host_site *site, uint64_t address);
+
+/// (host_exec.c) Nanoseconds of a clock that only goes forward, to an int64_t.
+void host_clock(void *out);
 
 // --- host_math.c: `count` elements of one dtype (or 32 of them, or 1).
 void host_shuffle(uint32_t bytes, const void *values, const uint32_t *source_lanes, void *out);

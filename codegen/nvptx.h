@@ -1,6 +1,6 @@
 // What the files of the NVIDIA target share: target_nvptx.c (threads, functions, exchange),
 // nvptx_memory.c (loads, stores, atomics), nvptx_math.c and nvptx_trig.c (functions), nvptx_cast.c
-// (conversions), nvptx_cluster.c (the blocks of a cluster), nvptx_print.c (prints, assertions).
+// (conversions), nvptx_asm.c (inline assembly), nvptx_cluster.c (the blocks of a cluster), nvptx_print.c (prints, assertions).
 #ifndef TILE_CODEGEN_NVPTX_H
 #define TILE_CODEGEN_NVPTX_H
 
@@ -49,6 +49,9 @@ enum {
 /// One piece of inline PTX. `result` may be a struct type for several outputs.
 LLVMValueRef nvptx_asm(emitter *e, LLVMTypeRef result, const char *text, const char *constraints,
                        LLVMValueRef *args, unsigned n, unsigned flags);
+/// Assembly of the author's, with any number of operands.
+LLVMValueRef nvptx_user_asm(emitter *e, LLVMTypeRef type, sv text, sv constraints,
+                            LLVMValueRef *args, unsigned n, bool has_effect);
 /// Calls an intrinsic by its full, mangled name, which must exist in the LLVM in use.
 LLVMValueRef nvptx_call(emitter *e, const char *name, LLVMTypeRef result, LLVMValueRef *args,
                         unsigned n);
@@ -107,6 +110,10 @@ LLVMValueRef nvptx_atomic_cas(emitter *e, const cg_access *a, LLVMValueRef cmp, 
 // nvptx_print.c
 void nvptx_print(emitter *e, const cg_print *p);
 void nvptx_assert_true(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text, src_range range);
+
+// nvptx_asm.c
+void nvptx_inline_asm(emitter *e, const ir_op *op);
+LLVMValueRef nvptx_special(emitter *e, ir_opcode op);
 
 // nvptx_math.c
 LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool approx, LLVMValueRef x);

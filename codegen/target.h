@@ -142,6 +142,11 @@ typedef struct target {
     /// An i32 that is the same, which LLVM takes for a new one. NULL: of no use.
     LLVMValueRef (*hide)(emitter *e, LLVMValueRef word);
 
+    /// OP_ASM and OP_ASM_EFFECT. NULL where there is no such assembly.
+    void (*inline_asm)(emitter *e, const ir_op *op);
+    /// What OP_GLOBALTIMER and OP_SMID read, a scalar; OP_GDC_WAIT and OP_GDC_LAUNCH give NULL.
+    LLVMValueRef (*special)(emitter *e, ir_opcode op);
+
     // Debugging.
     void (*assert_true)(emitter *e, LLVMValueRef cond, LLVMValueRef mask, sv text,
                         src_range range); ///< lanes or scalars; mask may be NULL

@@ -614,6 +614,16 @@ static void print(emitter *e, const cg_print *p) {
     host_call(e, "host_print", args, 5);
 }
 
+static LLVMValueRef special(emitter *e, ir_opcode op) {
+    if (op == OP_SMID)
+        return host_u32(e, 0);
+    if (op != OP_GLOBALTIMER)
+        return NULL; // launches do not overlap
+    LLVMValueRef slot = host_slot_new(e, 8);
+    host_call(e, "host_clock", &slot, 1);
+    return host_slot_load(e, slot, 0, LLVMInt64TypeInContext(e->llvm));
+}
+
 const target target_host = {
     .name = "host",
     .lanes = HOST_LANES,
@@ -649,6 +659,7 @@ const target target_host = {
     .async_copy = async_copy,
     .async_commit = async_commit,
     .async_wait = async_wait,
+    .special = special,
     .math = host_emit_math,
     .fdiv = host_emit_fdiv,
     .frem = host_emit_frem,

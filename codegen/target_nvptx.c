@@ -18,6 +18,12 @@ enum {
 
 static LLVMTypeRef i32_type(emitter *e) { return LLVMInt32TypeInContext(e->llvm); }
 
+static void make_convergent(emitter *e, LLVMValueRef call) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
+    LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(e->llvm, kind, 0));
+}
+
 LLVMValueRef nvptx_asm(emitter *e, LLVMTypeRef result, const char *text, const char *constraints,
                        LLVMValueRef *args, unsigned n, unsigned flags) {
     LLVMTypeRef types[16];
@@ -30,11 +36,19 @@ LLVMValueRef nvptx_asm(emitter *e, LLVMTypeRef result, const char *text, const c
     LLVMValueRef code = LLVMGetInlineAsm(type, text, strlen(text), all, strlen(all),
                                          flags & ASM_EFFECT, false, LLVMInlineAsmDialectATT, false);
     LLVMValueRef call = LLVMBuildCall2(e->b, type, code, args, n, "");
-    if (flags & ASM_CONVERGENT) {
-        unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
-        LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
-                                 LLVMCreateEnumAttribute(e->llvm, kind, 0));
-    }
+    if (flags & ASM_CONVERGENT)
+        make_convergent(e, call);
+    return call;
+}
+
+LLVMValueRef nvptx_user_asm(emitter *e, LLVMTypeRef type, sv text, sv constraints,
+                            LLVMValueRef *args, unsigned n, bool has_effect) {
+    LLVMValueRef code =
+        LLVMGetInlineAsm(type, text.data, text.len, constraints.data, constraints.len, has_effect,
+                         false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef call = LLVMBuildCall2(e->b, type, code, args, n, "");
+    if (has_effect)
+        make_convergent(e, call);
     return call;
 }
 
@@ -477,6 +491,8 @@ const target target_nvptx = {
     .smem_load = smem_load,
     .smem_count = smem_count,
     .async_least = 4,
+    .inline_asm = nvptx_inline_asm,
+    .special = nvptx_special,
     .async_copy = async_copy,
     .async_commit = async_commit,
     .async_wait = async_wait,

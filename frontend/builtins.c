@@ -9,6 +9,7 @@
 #define ONLY_METHOD (BUILTIN_METHOD | BUILTIN_ONLY_METHOD)
 #define PYTHON BUILTIN_PYTHON
 #define MATH BUILTIN_MATH
+#define CUDA BUILTIN_CUDA
 #define TRITON BUILTIN_TRITON
 #define BUILTIN(name, build, flags, signature) {name, signature, flags, build},
 #define STDLIB(name, flags, signature) {name, signature, flags, NULL},
@@ -30,14 +31,14 @@ static bool is_member(const builtin *bi, sv module) {
         return false;
     if (bi->flags & BUILTIN_PYTHON)
         return module.len == 0;
+    if ((bi->flags & BUILTIN_CUDA) || sv_is(module, "tl.extra.cuda"))
+        return (bi->flags & BUILTIN_CUDA) && sv_is(module, "tl.extra.cuda");
     if (sv_is(module, "triton"))
         return bi->flags & BUILTIN_TRITON;
     if (sv_is(module, "tl.math") || sv_is(module, "libdevice"))
         return bi->flags & BUILTIN_MATH;
     if ((bi->flags & BUILTIN_MATH) && (bi->flags & BUILTIN_REFUSED))
         return false; // libdevice's alone: a bare y0 is a mistake of another kind
-    if (sv_is(module, "tl.extra.cuda"))
-        return bi->flags & BUILTIN_REFUSED;
     return module.len == 0 || sv_is(module, "tl");
 }
 

@@ -8,6 +8,7 @@
 enum {
     BUILTIN_ONLY_METHOD = 1 << 8,
     BUILTIN_REFUSED = 1 << 9,
+    BUILTIN_CUDA = 1 << 11,      ///< of tl.extra.cuda only
     BUILTIN_LIBDEVICE = 1 << 10, ///< written in libdevice.tile
 };
 

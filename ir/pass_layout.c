@@ -76,8 +76,10 @@ static bool exchanges(const ir_op *op) {
     return op->opcode == OP_GATHER || op->opcode == OP_HISTOGRAM;
 }
 
+static bool is_asm(const ir_op *op) { return op->opcode == OP_ASM || op->opcode == OP_ASM_EFFECT; }
+
 static value_kind kind_of_result(const layout_plan *p, const ir_op *op) {
-    if (!ir_has_trait(op, PURE) || op->num_regions || exchanges(op))
+    if (!ir_has_trait(op, PURE) || op->num_regions || exchanges(op) || is_asm(op))
         return VALUE_NATIVE;
     bool remade = true;
     for (uint32_t i = 0; i < op->num_operands; i++) {
@@ -304,6 +306,21 @@ static const layout *layout_of_view(layout_plan *p, const ir_op *op) {
     return ir_intern_layout(p->func, &out);
 }
 
+/// Inline assembly has one layout for all operands and results: that of the first operand that has
+/// one or, if `settle`, a default.
+static void decide_asm(layout_plan *p, const ir_op *op, bool settle) {
+    ir_type t = op->results[0]->type;
+    const layout *l = NULL;
+    for (uint32_t i = 0; i < op->num_operands && !l; i++)
+        l = p->layout[op->operands[i]->id];
+    if (!ir_is_tile(t) || p->op_layout[op->id] || (!l && !settle))
+        return;
+    p->op_layout[op->id] = l ? l : anchor_default(p, t, p->reduced[op->results[0]->id]);
+    p->changed = true;
+    for (uint32_t i = 0; i < op->num_results; i++)
+        decide(p, op->results[i], p->op_layout[op->id]);
+}
+
 static void forward(layout_plan *p, const ir_op *op) {
     ir_value *targets[2];
     if (anchor_is_access(op)) {
@@ -312,6 +329,8 @@ static void forward(layout_plan *p, const ir_op *op) {
             decide(p, op->results[0], p->op_layout[op->id]);
     } else if (folds(op)) {
         decide_fold(p, op, false);
+    } else if (is_asm(op)) {
+        decide_asm(p, op, false);
     } else if (op->num_results == 1 && is_view_op(op)) {
         decide(p, op->results[0], layout_of_view(p, op));
     } else if (op->num_results == 1 && passes_layout_on(op)) {
@@ -331,7 +350,7 @@ static void backward(layout_plan *p, const ir_op *op) {
     for (uint32_t i = 0; i < op->num_operands; i++) {
         const ir_value *x = op->operands[i];
         if (!x || p->kind[x->id] < VALUE_VIEW || p->layout[x->id] || op->opcode == OP_PRINT ||
-            takes_as_it_comes(op, i) || (x->def && folds(x->def)))
+            takes_as_it_comes(op, i) || (x->def && (folds(x->def) || is_asm(x->def))))
             continue;
         const layout *want = layout_of_operand(p, op, i, result);
         if (want && x->def && anchor_is_access(x->def)) { // an adaptable load
@@ -360,6 +379,8 @@ static void settle(layout_plan *p, bool all) {
                 continue;
             if (folds(op))
                 decide_fold(p, op, true);
+            else if (is_asm(op))
+                decide_asm(p, op, true);
             for (uint32_t i = 0; i < op->num_results; i++)
                 settle_value(p, op->results[i]);
             for (uint32_t r = 0; r < op->num_regions; r++)

@@ -3,7 +3,7 @@
 // makes it safe to look closer; the second runs each op's type rule, named in ops.def, and the
 // layout rules. It runs on every .tir file that is read and, in debug builds, after every pass:
 // a message names the op, what was expected and what was found.
-#include "ir/ir.h"
+#include "ir/asm_form.h"
 
 enum { MAX_STAGES = 64, MAX_UNROLL_FACTOR = 1000, MAX_REGISTERS = 255 };
 
@@ -409,6 +409,19 @@ static void want_layout(checker *c, const ir_op *op, const ir_value *v, const la
         layout_print(v->layout, &s);
         FAIL(c, op, "expected layout %s", s.data);
     }
+}
+
+static void rule_special(checker *c, const ir_op *op) {
+    want_result(c, op, ir_scalar_type(op->opcode == OP_SMID ? DT_I32 : DT_I64));
+}
+
+static void rule_asm(checker *c, const ir_op *op) {
+    const char *problem = asm_check(c->arena, op);
+    if (problem)
+        FAIL(c, op, "%s", problem);
+    for (uint32_t i = 0; !problem && i < op->num_results + op->num_operands; i++)
+        want_layout(c, op, i < op->num_results ? op->results[i] : op->operands[i - op->num_results],
+                    op->results[0]->layout);
 }
 
 static void rule_reshape(checker *c, const ir_op *op) {
