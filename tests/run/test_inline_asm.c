@@ -59,7 +59,8 @@ static bool run(const char *name, const void *x, size_t x_bytes, const char *x_t
     must(tile_buffer_create(dev, MOST * 8, &from, &err));
     must(tile_buffer_create(dev, MOST * 8, &to, &err));
     must(tile_copy_to_device(from, 0, x, n * x_bytes, NULL, &err));
-    tile_arg args[] = {TILE_BUFFER(from, x_type), TILE_BUFFER(to, y_type), TILE_CONSTEXPR_INT("N", n)};
+    tile_arg args[] = {TILE_BUFFER(from, x_type), TILE_BUFFER(to, y_type),
+                       TILE_CONSTEXPR_INT("N", n)};
     tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = warps};
     tile_status status = tile_launch(k, args, 3, &o, &err);
     if (dev_info.is_cuda) {
