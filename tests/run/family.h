@@ -143,6 +143,24 @@ static inline void run_family_case(tile_module *mod, const family_case *c, long 
     }
 }
 
+/// The first word of Philox-4x-32 with 10 rounds, and tl.rand() of it.
+static inline uint32_t philox(uint64_t seed, uint32_t offset) {
+    uint32_t c[4] = {offset, 0, 0, 0}, k[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    for (int round = 0; round < 10; round++) {
+        uint64_t a = UINT64_C(0xD2511F53) * c[0], b = UINT64_C(0xCD9E8D57) * c[2];
+        uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ k[0], (uint32_t)b,
+                            (uint32_t)(a >> 32) ^ c[3] ^ k[1], (uint32_t)a};
+        memcpy(c, next, sizeof c);
+        k[0] += 0x9E3779B9, k[1] += 0xBB67AE85;
+    }
+    return c[0];
+}
+
+static inline double uniform(uint64_t seed, uint32_t offset) {
+    int32_t bits = (int32_t)philox(seed, offset);
+    return (double)((float)(bits < 0 ? -bits - 1 : bits) * 4.6566127342e-10f);
+}
+
 /// Runs all cases of a table, whose kernels are in one file of tests/run/families, at all sizes.
 static inline void run_family(const char *file, const family_case *cases, size_t num_cases,
                               const long (*sizes)[2], size_t num_sizes) {

@@ -92,23 +92,9 @@ static void gating(long rows, long cols, double *const *v, bool renormalize) {
 static void top_k(long rows, long cols, double *const *v) { gating(rows, cols, v, false); }
 static void top_k_of_one(long rows, long cols, double *const *v) { gating(rows, cols, v, true); }
 
-static uint32_t philox(uint64_t seed, uint32_t offset) {
-    uint32_t c[4] = {offset, 0, 0, 0}, k[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    for (int round = 0; round < 10; round++) {
-        uint64_t a = UINT64_C(0xD2511F53) * c[0], b = UINT64_C(0xCD9E8D57) * c[2];
-        uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ k[0], (uint32_t)b,
-                            (uint32_t)(a >> 32) ^ c[3] ^ k[1], (uint32_t)a};
-        memcpy(c, next, sizeof c);
-        k[0] += 0x9E3779B9, k[1] += 0xBB67AE85;
-    }
-    return c[0];
-}
-
 static void dropout(long rows, long cols, double *const *v) {
     for (long i = 0; i < rows * cols; i++) {
-        int32_t bits = (int32_t)philox(1234, (uint32_t)i);
-        double u = (double)((float)(bits < 0 ? -bits - 1 : bits) * 4.6566127342e-10f);
-        v[0][i] = u > 0.25 ? v[1][i] / 0.75 : 0;
+        v[0][i] = uniform(1234, (uint32_t)i) > 0.25 ? v[1][i] / 0.75 : 0;
     }
 }
 
