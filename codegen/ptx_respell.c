@@ -10,9 +10,11 @@
 //   st.b8 and the like of a wider register that a float instruction made: the number is converted to
 //                      an integer where its low bits should be stored
 //   cvt.f64.f32        of selp 1, 0, the smallest float or zero, may become one or zero
+//   or.b32, or.b16     of two selp 1, 0: the test whether it is 0 may become that of their and
 //
-// The complement and one more, a register cut to size first, and a select of the results are left
-// alone. tests/run/test_negation.c and test_float_bits.c would show one that slips by.
+// The complement and one more, a register cut to size first, a select of the results, and the maximum
+// are left alone. tests/run/test_negation.c, test_float_bits.c and test_any.c would show one that
+// slips by.
 #include "codegen/ptx_respell.h"
 
 #include <string.h>
@@ -132,9 +134,9 @@ static bool respell_store(strbuf *s, sv line) {
     return true;
 }
 
-// ---------------------------------------------------------------------------- bits as a float
+// ---------------------------------------------------------------------------- predicates as numbers
 
-enum { KEPT_BITS = 16 };
+enum { KEPT_BITS = 64 };
 
 /// The last registers of a block that are 1 or 0 by a predicate.
 typedef struct bit_registers {
@@ -145,13 +147,14 @@ typedef struct bit_registers {
 } bit_registers;
 
 static void note_bit(bit_registers *known, sv line) {
+    if (line.len && line.data[0] != '\t')
+        known->count = 0; // a label: another block
     sv operands = operands_of(line, "selp.b32");
-    size_t at = 0;
-    if (!operands.data) {
-        if (line.len && line.data[0] != '\t')
-            known->count = 0; // a label: another block
+    if (!operands.data)
+        operands = operands_of(line, "selp.b16");
+    if (!operands.data)
         return;
-    }
+    size_t at = 0;
     sv name = next_operand(operands, &at), one = next_operand(operands, &at);
     sv zero = next_operand(operands, &at), predicate = next_operand(operands, &at);
     if (!sv_is(one, "1") || !sv_is(zero, "0"))
@@ -161,23 +164,41 @@ static void note_bit(bit_registers *known, sv line) {
     known->bits[i].predicate = predicate;
 }
 
+/// The predicate of such a register; NULL data if it is none.
+static sv predicate_of(const bit_registers *known, sv name) {
+    unsigned kept = known->count < KEPT_BITS ? known->count : KEPT_BITS;
+    for (unsigned i = 0; i < kept; i++)
+        if (sv_equal(known->bits[i].name, name))
+            return known->bits[i].predicate;
+    return (sv){NULL, 0};
+}
+
 static bool respell_widening(strbuf *s, const bit_registers *known, sv line) {
     sv operands = operands_of(line, "cvt.f64.f32");
-    size_t at = 0;
     if (!operands.data)
         return false;
-    sv d = next_operand(operands, &at), a = next_operand(operands, &at);
-    unsigned kept = known->count < KEPT_BITS ? known->count : KEPT_BITS;
-    for (unsigned i = 0; i < kept; i++) {
-        if (!sv_equal(known->bits[i].name, a))
-            continue;
-        strbuf_printf(s, "\tselp.f64 \t%.*s, 0d36A0000000000000, 0d0000000000000000, ", (int)d.len,
-                      d.data);
-        strbuf_put(s, known->bits[i].predicate);
-        strbuf_putc(s, ';');
-        return true;
+    size_t at = 0;
+    sv d = next_operand(operands, &at), p = predicate_of(known, next_operand(operands, &at));
+    if (p.data)
+        strbuf_printf(s, "\tselp.f64 \t%.*s, 0d36A0000000000000, 0d0000000000000000, %.*s;",
+                      (int)d.len, d.data, (int)p.len, p.data);
+    return p.data != NULL;
+}
+
+static bool respell_union(strbuf *s, const bit_registers *known, sv line) {
+    bool is_wide = operands_of(line, "or.b32").data != NULL;
+    sv operands = operands_of(line, is_wide ? "or.b32" : "or.b16");
+    if (!operands.data)
+        return false;
+    size_t at = 0;
+    next_operand(operands, &at);
+    bool both = predicate_of(known, next_operand(operands, &at)).data &&
+                predicate_of(known, next_operand(operands, &at)).data;
+    if (both) {
+        strbuf_puts(s, is_wide ? "\tmax.s32" : "\tmax.s16");
+        strbuf_put(s, operands);
     }
-    return false;
+    return both;
 }
 
 void ptx_respell(strbuf *s, sv text) {
@@ -187,7 +208,7 @@ void ptx_respell(strbuf *s, sv text) {
         sv line = {text.data, end ? (size_t)(end - text.data) : text.len};
         note_bit(&known, line);
         if (!respell_negation(s, line) && !respell_store(s, line) &&
-            !respell_widening(s, &known, line))
+            !respell_widening(s, &known, line) && !respell_union(s, &known, line))
             strbuf_put(s, line);
         if (end)
             strbuf_putc(s, '\n');
