@@ -5,6 +5,7 @@
 // lower_loop.c. Expressions: lower_expr.c, lower_name.c, lower_call.c. What operators mean:
 // semantics.c; built-ins: builtins.c.
 #include "frontend/scope.h"
+#include "ir/pitfalls.h"
 
 enum {
     MAX_NESTING = 600,       ///< of expressions, blocks and calls inside each other
@@ -39,6 +40,18 @@ value lower_error(lowering *lo, src_range at, const char *fmt, ...) {
     if (diag_is_full(lo->diag))
         lower_stop(lo);
     return value_poison();
+}
+
+void lower_warning(lowering *lo, const char *name, src_range at, const char *fmt, ...) {
+    if (lo->frames && lo->frames->module->is_library)
+        return; // it knows what it does
+    strbuf text;
+    strbuf_init(&text, lo->arena);
+    va_list args;
+    va_start(args, fmt);
+    strbuf_vprintf(&text, fmt, args);
+    va_end(args);
+    diag_warning(lo->diag, name, at, "%s", text.data);
 }
 
 bool lower_descend(lowering *lo, src_range range) {
@@ -320,6 +333,8 @@ ir_func *fe_lower(fe_program *p, ir_module *m, const fe_kernel *k, const fe_arg 
                     "a kernel returns nothing; store the result through a pointer");
     lo.b.range = k->func->range;
     ir_create(&lo.b, OP_RETURN, NULL, 0, NULL, 0);
+    if (diag_error_count(m->diag) == errors)
+        ir_warn_pitfalls(f);
     if (diag_error_count(m->diag) == errors)
         return f;
     remove_func(m, f);

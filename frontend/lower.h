@@ -25,6 +25,10 @@ typedef struct lowering {
 value lower_error(lowering *lo, src_range at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/// Warns of the class `name`, but not about the embedded library.
+void lower_warning(lowering *lo, const char *name, src_range at, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /// Sets the range that new ops get. Inside the standard library that is the user's call of it.
 void lower_set_range(lowering *lo, src_range range);
 

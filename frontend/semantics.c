@@ -74,6 +74,15 @@ bool sem_check_fits(lowering *lo, const value *v, dtype to, src_range range) {
     return false;
 }
 
+/// A number that is fp64 because fp32 does not hold it well, and makes what it meets fp64.
+static void warn_of_wide_literal(lowering *lo, const value *v, src_range range) {
+    if (v->kind == VALUE_FLOAT && sem_literal_type(v) == DT_FP64)
+        lower_warning(lo, "fp64-literal", value_place(v, range),
+                      "%g is outside fp32's normal range, so it is fp64, and so is what it meets; "
+                      "write tl.full((), %g, tl.float32) for the nearest fp32",
+                      v->f, v->f);
+}
+
 value sem_materialize(lowering *lo, value v, src_range range) {
     if (v.kind == VALUE_IR || v.kind == VALUE_POISON)
         return v;
@@ -81,6 +90,7 @@ value sem_materialize(lowering *lo, value v, src_range range) {
         return lower_error(lo, value_place(&v, range), "expected a number or a tile, got %s",
                            sem_describe(lo, &v));
     lower_set_range(lo, range);
+    warn_of_wide_literal(lo, &v, range);
     value out = value_ir(sem_constant(lo, &v, ir_scalar_type(sem_literal_type(&v))));
     out.range = v.range;
     out.defined = v.defined;
@@ -345,6 +355,21 @@ static value compare_identity(lowering *lo, ast_op op, const value *x, const val
     return value_bool((x->kind == y->kind) == (op == AST_IS));
 }
 
+/// Warns where a number, which is not weak here, changes what a comparison asks.
+static void check_compared(lowering *lo, const value *number, const value *other, src_range range) {
+    if (other->kind != VALUE_IR || !value_is_number(number))
+        return;
+    dtype t = value_elem(other), own = sem_literal_type(number);
+    if (own == DT_FP64 && t != DT_FP64)
+        warn_of_wide_literal(lo, number, range);
+    bool is_negative = number->kind == VALUE_INT && !number->is_unsigned && number->i < 0;
+    if (is_negative && dtype_is_int(t) && !dtype_is_signed(t) && dtype_bits(t) >= dtype_bits(own))
+        lower_warning(lo, "unsigned-compare", range,
+                      "%s is compared with %lld as an unsigned number, which %lld is not; convert "
+                      "it to a signed type",
+                      sem_describe(lo, other), (long long)number->i, (long long)number->i);
+}
+
 value sem_compare(lowering *lo, ast_op op, value x, value y, src_range range) {
     if (value_is_poison(&x) || value_is_poison(&y))
         return value_poison();
@@ -374,6 +399,8 @@ value sem_compare(lowering *lo, ast_op op, value x, value y, src_range range) {
                             x.kind == VALUE_NONE || y.kind == VALUE_NONE
                                 ? "; to ask for None write 'is None'"
                                 : "");
+    check_compared(lo, &x, &y, range);
+    check_compared(lo, &y, &x, range);
     if (!sem_unify(lo, op, quote_op(lo, op), &x, &y, true, range))
         return value_poison();
     if (dtype_is_float(value_elem(&x)) && dtype_bits(value_elem(&x)) == 8) {

@@ -39,8 +39,10 @@ static bool take_include(parse *p, const char *v) {
 }
 
 /// Every class of warning that the compiler has.
-static const char *const warning_names[] = {"static-print", "not-applied", "not-constexpr",
-                                            "spills"};
+static const char *const warning_names[] = {
+    "static-print",    "not-applied",  "not-constexpr",    "spills",
+    "offset-overflow", "missing-mask", "unsigned-compare", "fp64-literal",
+};
 enum { NUM_WARNINGS = sizeof warning_names / sizeof *warning_names };
 
 static bool take_warning(parse *p, const char *v) {
