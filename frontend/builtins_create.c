@@ -102,6 +102,25 @@ value build_pointer_type(lowering *lo, value *args, src_range range) {
     return value_dtype(ir_pointer_type(t.elem, args[2].i != 0));
 }
 
+value build_block_type(lowering *lo, value *args, src_range range) {
+    tile_shape shape;
+    if (args[0].type.rank)
+        return lower_error(lo, value_place(&args[0], range), "%s is not an element type",
+                           ir_type_string(lo->arena, args[0].type));
+    if (!sem_read_shape(lo, &args[1], &shape, value_place(&args[1], range)))
+        return value_poison();
+    return value_dtype(ir_tile_type(args[0].type, shape.dims, shape.rank));
+}
+
+value build_get_int_dtype(lowering *lo, value *args, src_range range) {
+    sv name = sv_format(lo->arena, "%sint%lld", args[1].i ? "" : "u", (long long)args[0].i);
+    dtype t = args[0].i == 1 ? DT_I1 : dtype_from_name(name);
+    if (t == DT_VOID || !dtype_is_int(t))
+        return lower_error(lo, value_place(&args[0], range), "no integer has %lld bits",
+                           (long long)args[0].i);
+    return value_dtype(ir_scalar_type(t));
+}
+
 value build_constexpr(lowering *lo, value *args, src_range range) {
     if (args[0].kind == VALUE_IR)
         diag_warning(lo->diag, "not-constexpr", range,

@@ -47,8 +47,14 @@ static bool read_mask(lowering *lo, const char *what, value mask, const value *p
         return true;
     bool is_bool = mask.kind == VALUE_IR ? value_elem(&mask) == DT_I1 : mask.kind == VALUE_BOOL;
     if (!is_bool) {
+        // desc.load([i, j]) of what the host would have passed as a descriptor
+        bool is_place = mask.kind == VALUE_TUPLE;
         lower_error(lo, value_place(&mask, range), "%s: the mask must be i1, not %s%s", what,
-                    sem_describe(lo, &mask), mask.kind == VALUE_IR ? "; compare it: m != 0" : "");
+                    sem_describe(lo, &mask),
+                    mask.kind == VALUE_IR ? "; compare it: m != 0"
+                    : is_place            ? "; for a tensor descriptor, make one of the pointer: "
+                                            "tl.make_tensor_descriptor(p, shape, strides, block)"
+                                          : "");
         return false;
     }
     mask = sem_materialize(lo, mask, range);

@@ -26,6 +26,21 @@ static value make_range(lowering *lo, value *args, bool is_static, src_range ran
     return v;
 }
 
+/// A wish about how a loop is scheduled, which is heard but not followed.
+static void not_applied(lowering *lo, const char *what, const char *option, const value *on,
+                        src_range range) {
+    if (on->i)
+        diag_warning(lo->diag, "not-applied", lower_place(lo, value_place(on, range)),
+                     "'%s' of %s is not applied: it would change how fast the loop is, not what it "
+                     "computes",
+                     option, what);
+}
+
+value build_condition(lowering *lo, value *args, src_range range) {
+    not_applied(lo, "condition()", "disable_licm", &args[1], range);
+    return args[0];
+}
+
 value build_range(lowering *lo, value *args, src_range range) {
     value v = make_range(lo, args, false, range);
     if (args[3].kind != VALUE_NONE) {
@@ -40,12 +55,7 @@ value build_range(lowering *lo, value *args, src_range range) {
         v.unroll = args[4].i;
     static const char *const schedules[] = {"flatten", "warp_specialize", "disable_licm"};
     for (unsigned i = 0; i < 3; i++)
-        if (args[6 + i].i)
-            diag_warning(
-                lo->diag, "not-applied", lower_place(lo, value_place(&args[6 + i], range)),
-                "'%s' of range() is not applied: it would change how fast the loop is, not "
-                "what it computes",
-                schedules[i]);
+        not_applied(lo, "range()", schedules[i], &args[6 + i], range);
     return v;
 }
 

@@ -108,6 +108,8 @@ const builtin *builtin_find(sv module, sv name, bool *refused);
 const builtin *builtin_find_method(sv name);
 /// True if one of the names is that of a function in libdevice.tile.
 bool builtin_any_of_libdevice(const name_map *names);
+/// A member of Python's module math (python_math.c); false if there is none.
+bool python_math_member(sv name, value *out);
 /// Binds call arguments to the built-in's parameters and builds it.
 value builtin_call(lowering *lo, const builtin *bi, const value *self, const call_args *args);
 

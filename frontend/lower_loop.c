@@ -473,6 +473,16 @@ static flow lower_static_for(lowering *lo, const ast_stmt *s, const value *range
     return how;
 }
 
+/// A `for` of a constexpr_function over a tuple.
+static flow lower_tuple_for(lowering *lo, const ast_stmt *s, const value *tuple) {
+    bool was_tail = enter_static_loop(lo->frames), goes_on = true;
+    flow how = FLOW_NEXT;
+    for (uint32_t i = 0; how == FLOW_NEXT && goes_on && i < tuple->num_items; i++)
+        how = lower_iteration(lo, s, &tuple->items[i], &goes_on);
+    leave_static_loop(lo->frames, was_tail);
+    return how;
+}
+
 /// A `while` of a constexpr_function: the body is lowered as long as the condition holds.
 static flow lower_static_while(lowering *lo, const ast_stmt *s) {
     bool was_tail = enter_static_loop(lo->frames), goes_on = true;
@@ -503,6 +513,8 @@ flow lower_for(lowering *lo, const ast_stmt *s) {
         lower_runtime_for(lo, s, &nothing);
         return FLOW_NEXT;
     }
+    if (range.kind == VALUE_TUPLE && lo->frames->at_compile_time)
+        return lower_tuple_for(lo, s, &range);
     if (range.kind != VALUE_RANGE) {
         lower_error(lo, s->value->range,
                     "a loop goes over range(), tl.range() or tl.static_range(), not %s",

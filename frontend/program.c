@@ -21,7 +21,7 @@ static const char libdevice_text[] =
 
 // --- Triton's modules
 
-/// Dotted paths of Triton's modules and the short names that builtins.def uses for them.
+/// Dotted paths of the modules that kernels use and the short names that builtins.def has for them.
 static const struct {
     const char *path, *canonical;
 } triton_modules[] = {
@@ -36,6 +36,7 @@ static const struct {
     {"triton.language.extra.libdevice", "libdevice"},
     {"triton.language.extra.cuda.libdevice", "libdevice"},
     {"triton.language.libdevice", "libdevice"},
+    {"math", "math"}, // Python's
 };
 
 sv program_triton_module(sv path) {
@@ -213,6 +214,9 @@ static bool has_member(sv module, sv name) {
     static const char *const decorators[] = {"jit", "autotune", "heuristics", "Config",
                                              "constexpr_function"};
     bool is_tl = sv_is(module, "tl"), refused;
+    value v;
+    if (sv_is(module, "math"))
+        return python_math_member(name, &v);
     if (builtin_find(module, name, &refused) || refused ||
         (is_tl && dtype_from_name(name) != DT_VOID))
         return true;
@@ -294,7 +298,7 @@ static void add_import(fe_program *p, fe_module *m, const ast_import *im) {
         return;
     if (!im->name.len)
         import_module(p, m, im);
-    else if (!im->dots && is_triton_path(im->path))
+    else if (!im->dots && (is_triton_path(im->path) || sv_is(im->path, "math")))
         import_triton_member(p, m, im);
     else
         import_from_file(p, m, im);

@@ -98,6 +98,8 @@ static value attribute_of_dtype(lowering *lo, const value *x, sv name, src_range
         return out;
     if (dtype_query(x->type, name, &out))
         return builtin_answer(lo, out);
+    if (sv_is(name, "get_block_shapes"))
+        return builtin_answer(lo, shape_value(lo, x->type));
     name_guess g = guess_begin(name);
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
         guess_try(&g, sv_from(queries[i].name));
@@ -153,6 +155,9 @@ static value member_of_module(lowering *lo, sv module, sv name, src_range range)
             return (value){.kind = VALUE_MODULE,
                            .range = range,
                            .str = sv_format(lo->arena, "tl.%s", classes[i])};
+    value out;
+    if (sv_is(module, "math") && python_math_member(name, &out))
+        return out;
     bool refused;
     const builtin *bi = builtin_find(module, name, &refused);
     if (bi)

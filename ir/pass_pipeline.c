@@ -8,7 +8,8 @@
 //
 // A load takes part if its address, mask and `other` are cheap code of the loop's variable and of
 // what does not change in the loop: that code is made again for the iteration to come. What comes
-// through memory or is carried around the loop is not known early.
+// through memory or is carried around the loop is not known early, unless all it does is step
+// (pipeline_steps.c).
 //
 // A load must not overtake a store that writes what it reads. Behind a `*const` nothing is written.
 // Of other pointers the program finds out as it runs: where the bytes that this iteration has stored
@@ -292,6 +293,7 @@ static bool pipeline_loop(ir_op *loop, loop_list *list) {
     arena *a = f->module->arena;
     pipeline p = {.func = f, .loop = loop, .body = loop->regions[0]};
     p.stages = (uint32_t)ir_get_int(loop, ATTR_NUM_STAGES, 1);
+    pipeline_derive_steps(loop);
     p.axis = axis_analyze(f, a); // numbers ops and values
     p.slice = ARENA_ARRAY(a, uint8_t, f->num_ops);
     study_loop(&p);

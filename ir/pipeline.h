@@ -32,6 +32,8 @@ typedef struct pipeline {
     bool is_unordered; ///< memory changes in ways that cannot be asked about
 } pipeline;
 
+/// Makes what is carried, and grows by the same in each iteration, out of the loop's variable.
+void pipeline_derive_steps(ir_op *loop);
 /// i1, before the loop: it runs at all.
 ir_value *pipeline_enters(ir_builder *b, const ir_op *loop);
 /// i1: another iteration follows that of `iv`, which there is.

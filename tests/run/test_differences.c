@@ -1,7 +1,7 @@
 // Where the language differs from Triton (the table in docs/language.md): those lines that no other
 // test shows. The rest is held by test_builtins and test_reduction_builtins (functions of 16-bit
 // floats, argmax, softmax), test_fp8 (conversions), test_cpu_checks (what the cpu device reports),
-// test_pipeline (loops with num_stages),
+// test_pipeline (loops with num_stages), test_block_pointers (far offsets),
 // test_docs (bare names, methods) and the lit tests of errors.
 #include "awkward.h"
 

@@ -160,6 +160,21 @@ static void want_plane(const call *c) { // 16 rows of 16, stored with rows and c
     }
 }
 
+static void want_small(const call *c) { // an index of 8 bits
+    for (int i = 0; i < c->n; i++)
+        for (int j = 0; j < B; j++)
+            c->y[j] = wrap((int64_t)c->y[j] * 3 + c->x[(200 + 100 * i) & 255]);
+}
+
+static void want_move(const call *c) {
+    for (int r = 0; r < c->n; r++) {
+        int32_t row[B];
+        memcpy(row, c->x + r * B, sizeof row);
+        for (int j = 0; j < B; j++)
+            c->y[r * B + j] = wrap((int64_t)row[j] * 5 + r);
+    }
+}
+
 #define LOOP(more) "    for i in tl.range(0, n" more ", num_stages=STAGES):\n"
 #define UNROLLED ", loop_unroll_factor=2"
 #define ROWS                                                                                       \
@@ -177,6 +192,17 @@ static void want_plane(const call *c) { // 16 rows of 16, stored with rows and c
     "    acc = load(z + o)\n" LOOP("") "        store(y + i * 256 + o, i * 7 + o)\n"               \
                                        "        acc = acc * 3 + load(x + i * 256 + o)\n"           \
                                        "    store(z + o, acc)\n"
+#define STEPS(range, before, address, after)                                                       \
+    before "    acc = load(y + o)\n"                                                               \
+           "    for i in tl.range(" range ", num_stages=STAGES):\n"                                \
+           "        acc = acc * 3 + load(" address ")\n" after "    store(y + o, acc)\n"
+#define MOVE                                                                                       \
+    "    p = x + o\n"                                                                              \
+    "    q = tl.make_block_ptr(y, (n * 256,), (1,), (0,), (256,), (0,))\n" LOOP(                   \
+        "") "        v = load(p) * 5 + i\n"                                                        \
+            "        p += 256\n"                                                                   \
+            "        store(q, where(sum(v, axis=0) == 1 << 30, v, v))\n"                           \
+            "        q = tl.advance(q, (256,))\n"
 #define TWO(more)                                                                                  \
     "    acc = load(z + o)\n" LOOP(                                                                \
         more) "        v = load(x + i * 256 + o)\n"                                                \
@@ -294,6 +320,40 @@ static const pipeline_case cases[] = {
              "        s = sum(sum(t, axis=1), axis=0)\n"
              "        store(y + i * 300 + (15 - p[:, None]) * 17 + p[None, :], trans(t) + s)\n",
      .want = want_plane, .at = {0, 150, 0}, .is_loose = true},
+    {"a pointer that steps", STEPS("0, n", "    p = x + o\n", "p", "        p += 256\n"),
+     .want = want_whole, .at = {0, 30 * B, 0}, .one_block = true},
+    {"a pointer that steps, in a loop that counts down",
+     STEPS("n * 3, 0, -3", "    p = x + o\n", "p", "        p = p + 256\n"), .want = want_whole,
+     .at = {0, 30 * B, 0}, .one_block = true},
+    {"a pointer that steps by what the run knows",
+     STEPS("-n, n, 2", "    p = x + o\n    w = 256 + (n >> 30)\n", "p", "        p += w\n"),
+     .want = want_whole, .at = {0, 30 * B, 0}, .one_block = true},
+    {"a pointer that steps, in a loop whose step the run knows",
+     STEPS("0, n, 1 + (n >> 30)", "    p = x + o\n", "p", "        p += 256\n"), .want = want_whole,
+     .at = {0, 30 * B, 0}, .one_block = true},
+    {"an index that steps, and is asked for afterwards",
+     STEPS("5, 5 + n * 2, 2", "    j = o - 256\n", "x + (j + 256)",
+           "        j += 256\n") "    store(y + (j - n * 256 + 256), acc)\n",
+     .want = want_whole, .at = {0, 30 * B, 0}, .one_block = true},
+    {"a small index that steps",
+     STEPS("0, n", "    j = full((), 200, u8)\n", "x + j", "        j += 100\n"),
+     .want = want_small, .at = {0, 30 * B, 0}},
+    {"a block pointer",
+     STEPS("0, n * 256, 256",
+           "    p = tl.make_block_ptr(x, (n * 256,), (1,), (0,), (256,), (0,))\n",
+           "p, boundary_check=(0,)", "        p = tl.advance(p, (256,))\n"),
+     .want = want_whole, .at = {0, 30 * B, 0}, .one_block = true},
+    {"a block pointer of two dimensions",
+     STEPS("0, n",
+           "    p = tl.make_block_ptr(x, (n, 200), (256, 1), (0, 56), (1, 256), (1, 0))\n"
+           "    p = p.advance((0, -56))\n",
+           "p).reshape(256", "        p = tl.advance(p, (1, 0))\n"),
+     .want = want_whole, .at = {0, 30 * B, 0}, .one_block = true},
+    {"blocks moved apart", MOVE, .want = want_move, .at = {0, 20 * B, 0}},
+    {"blocks moved in place", MOVE, .want = want_move, .at = {0, 0, 0}},
+    {"blocks moved onto the next one", MOVE, .want = want_move, .at = {0, B, 0}, .is_loose = true},
+    {"blocks moved onto half of the next one", MOVE, .want = want_move, .at = {0, B / 2, 0},
+     .is_loose = true},
 };
 
 static int32_t start[TOTAL], want[TOTAL], got[TOTAL];
