@@ -7,12 +7,14 @@
 // with `if not` the other, and `except` comes last. Host functions and classes are searched for jit
 // functions only. What is kept of such a block stands at its own column, which host_blocks tells.
 #include "frontend/parse.h"
+#include "support/names.h"
 
 enum { MAX_HOST_DEPTH = 16 };
 
 typedef struct host_name {
     sv name;
-    bool is_function;
+    bool is_function;  ///< or one of that name before was one
+    uint32_t previous; ///< of that name: 1 + its index, or 0
 } host_name;
 
 /// A reading of the file, or of a part of it, and the names that were bound so far.
@@ -28,6 +30,7 @@ typedef struct host_reader {
         host_name *data;
         uint32_t len, cap;
     } bound;
+    name_map last; ///< 1 + the index of the last of a name
 } host_reader;
 
 /// Where a block stands.
@@ -260,13 +263,27 @@ static sv bound_name(sv text, uint32_t i) {
 // Would the block bind a name again that it must not? A function stays what it is: what is assigned
 // to its name wraps its launch, as in k = autotune(k).
 static bool is_taken(const host_reader *r, host_name n, host_place place) {
-    for (uint32_t i = 0; i < r->bound.len; i++) {
-        const host_name *b = &r->bound.data[i];
-        bool counts = (place.is_fallback && i >= place.since) || (b->is_function && !n.is_function);
-        if (counts && sv_equal(b->name, n.name))
-            return true;
+    uint32_t last = 0;
+    name_map_get(&r->last, n.name, &last);
+    return last && ((place.is_fallback && last > place.since) ||
+                    (r->bound.data[last - 1].is_function && !n.is_function));
+}
+
+static void bind(host_reader *r, host_name n) {
+    if (!n.name.len)
+        return;
+    name_map_get(&r->last, n.name, &n.previous);
+    n.is_function |= n.previous && r->bound.data[n.previous - 1].is_function;
+    VEC_PUSH(r->ps->arena, r->bound, n);
+    name_map_set(&r->last, n.name, r->bound.len);
+}
+
+// Forgets all but the first `len` names.
+static void unbind(host_reader *r, uint32_t len) {
+    while (r->bound.len > len) {
+        const host_name *n = &r->bound.data[--r->bound.len];
+        name_map_set(&r->last, n->name, n->previous);
     }
-    return false;
 }
 
 static void blank(host_reader *r, uint32_t begin, uint32_t end) {
@@ -321,7 +338,7 @@ static void read_branch(host_reader *r, uint32_t i, uint32_t end, host_place pla
     place.is_fallback |= is_other || is_negated;
     enter(r, i, i, end, place);
     if (is_negated) // the other branches come now
-        r->bound.len = *chain;
+        unbind(r, *chain);
 }
 
 // Is the block at i kept? It has decorators that say `jit`, or has none, or others.
@@ -340,7 +357,7 @@ static bool is_ours(host_reader *r, uint32_t i, bool decorated, bool jit, host_p
 }
 
 static void keep(host_reader *r, uint32_t i, host_name name) {
-    VEC_PUSH(r->ps->arena, r->bound, name);
+    bind(r, name);
     if (r->buffer)
         VEC_PUSH(r->ps->arena, r->ps->host_blocks, i);
 }
@@ -370,7 +387,7 @@ static void read_blocks(host_reader *r, uint32_t i, uint32_t end, host_place pla
         if (!decorated && is_one_of(word, branches) && !is_assignment(text, i)) {
             read_branch(r, i, next, place, &chain);
         } else {
-            host_name name = {bound_name(text, i), is_def};
+            host_name name = {.name = bound_name(text, i), .is_function = is_def};
             if (is_ours(r, i, decorated, jit, place) && !is_taken(r, name, place))
                 keep(r, begin, name);
             else if (is_one_of(word, scopes))
@@ -387,7 +404,7 @@ static void read_blocks(host_reader *r, uint32_t i, uint32_t end, host_place pla
 
 // A file without any jit function may hold helpers that are not marked, so they are kept there.
 void ast_blank_host_code(ast_parser *ps, char *buffer) {
-    host_reader look = {.ps = ps, .text = ps->text}, edit = {.ps = ps, .text = ps->text};
+    host_reader look = {.ps = ps, .text = ps->text, .last = {.arena = ps->arena}}, edit = look;
     uint32_t size = (uint32_t)ps->text.len;
     read_blocks(&look, ps->begin, size, (host_place){0});
     edit.buffer = buffer;
