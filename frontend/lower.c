@@ -191,6 +191,8 @@ static value constexpr_param(lowering *lo, const fe_kernel *k, uint32_t index, c
                            SV_ARG(p->name));
     if (source->default_value)
         return lower_default(lo, lo->scope->module, source->default_value);
+    if (p->has_default) // from a config of the decorator
+        return value_of_constant(&p->default_value);
     if (option_value(lo->options, p->name, &v))
         return v;
     return lower_error(lo, source->range,

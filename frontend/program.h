@@ -85,6 +85,10 @@ typedef struct annotation {
 } annotation;
 
 annotation annotation_read(const fe_module *m, const ast_expr *e);
+/// The name after the last dot of a decorator, called or not: "jit" of @triton.jit(...).
+sv program_decorator_name(const ast_expr *e);
+/// (tuning.c) Default values from the first config of @triton.autotune; warns of what is not applied.
+void program_read_tuning(fe_program *p, const fe_module *m, fe_kernel *k);
 /// Fills the fe_param list of a function from its signature and decorators.
 void program_read_params(fe_program *p, const fe_module *m, fe_kernel *k);
 /// True if a decorator of the function is triton.jit or another that makes it kernel code.

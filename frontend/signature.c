@@ -179,8 +179,7 @@ annotation annotation_read(const fe_module *m, const ast_expr *e) { return read_
 
 // --- decorators
 
-/// The name after the last dot of a decorator, called or not: "jit" of @triton.jit(...).
-static sv decorator_name(const ast_expr *e) {
+sv program_decorator_name(const ast_expr *e) {
     if (e->kind == EXPR_CALL)
         e = e->left;
     return e->kind == EXPR_NAME || e->kind == EXPR_ATTRIBUTE ? e->name : (sv){0};
@@ -190,14 +189,14 @@ bool program_is_jit(const ast_func *f) {
     static const char *const names[] = {"jit", "autotune", "heuristics", "constexpr_function"};
     for (uint32_t i = 0; i < f->decorators.len; i++)
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-            if (sv_is(decorator_name(f->decorators.data[i]), names[k]))
+            if (sv_is(program_decorator_name(f->decorators.data[i]), names[k]))
                 return true;
     return false;
 }
 
 bool program_is_constexpr(const ast_func *f) {
     for (uint32_t i = 0; i < f->decorators.len; i++)
-        if (sv_is(decorator_name(f->decorators.data[i]), "constexpr_function"))
+        if (sv_is(program_decorator_name(f->decorators.data[i]), "constexpr_function"))
             return true;
     return false;
 }
@@ -218,12 +217,7 @@ void program_check_decorators(fe_program *p, const ast_func *f) {
                        "@triton.heuristics, or none");
             continue;
         }
-        sv name = decorator_name(e);
-        if (sv_is(name, "autotune") || sv_is(name, "heuristics"))
-            diag_warning(p->diag, "not-applied", e->range,
-                         "@%" SV_FMT " is not applied yet; give the values and options that it "
-                         "would choose",
-                         SV_ARG(name));
+        sv name = program_decorator_name(e);
         if (e->kind == EXPR_CALL && e->items.len && sv_is(name, "jit"))
             diag_error(p->diag, e->items.data[0]->range, "@jit takes its options by name");
         for (uint32_t k = 0; k < e->num_keywords && sv_is(name, "jit"); k++) {
@@ -331,4 +325,5 @@ void program_read_params(fe_program *p, const fe_module *m, fe_kernel *k) {
     for (uint32_t i = 0; i < f->num_params; i++)
         read_param(p, m, &f->params[i], &k->params[i]);
     read_do_not_specialize(p, f, k);
+    program_read_tuning(p, m, k);
 }

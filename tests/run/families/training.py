@@ -182,6 +182,14 @@ if HAS_TRITON:
             g = tl.load(g_ptr + row * n + o, mask=o < n)
             tl.store(g_ptr + row * n + o, g * scale, mask=o < n)
 
+    @triton.autotune(
+        configs=[
+            triton.Config({"BLOCK": 64}, num_warps=4),
+            triton.Config({"BLOCK": 1024}, num_warps=8, num_stages=2),
+        ],
+        key=["n"],
+        reset_to_zero=None,
+    )
     @triton.jit
     def moving_average(ema_ptr, x_ptr, decay, n, BLOCK: tl.constexpr):
         o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
