@@ -1,7 +1,7 @@
 // Structured control flow: for, while and if become basic blocks of LLVM. Every register of every
 // carried value gets a phi. Conditions are scalars, equal in all threads of the program (RULES 2),
 // so barriers inside the regions are safe.
-#include "codegen/emit.h"
+#include "codegen/exchange.h"
 
 // ---------------------------------------------------------------------------- phis
 
@@ -165,10 +165,52 @@ void emit_while(emitter *e, const ir_op *op) {
     LLVMPositionBuilderAtEnd(e->b, exit);
 }
 
+/// True if the warps may go through a region apart from each other, by elements in this layout.
+static bool goes_apart(emitter *e, const ir_block *region, const layout *l) {
+    for (const ir_op *op = region->first; op; op = op->next) {
+        if (smem_barrier_before(e->smem, op) != SMEM_NO_BARRIER)
+            return false;
+        for (uint32_t i = 0; i < op->num_operands; i++) {
+            const ir_value *x = op->operands[i];
+            if (x && ir_is_tile(x->type) && !layout_equal(x->layout, l))
+                return false;
+        }
+    }
+    return true;
+}
+
+/// True if each bit of the index is moved by one bit of the place at most.
+static bool is_sum(const layout *l) {
+    uint32_t seen = 0;
+    for (unsigned i = 0; i < layout_place_bits(l); i++) {
+        if (seen & l->basis[i])
+            return false;
+        seen |= l->basis[i];
+    }
+    return true;
+}
+
+/// The condition of an `if`: with a part, the warp's first element must be in it.
+static LLVMValueRef condition_of(emitter *e, const ir_op *op) {
+    LLVMValueRef cond = emit_regs(e, op->operands[0])[0];
+    const ir_value *part = op->operands[1];
+    if (!part || !is_sum(part->layout) || !goes_apart(e, op->regions[0], part->layout) ||
+        !goes_apart(e, op->regions[1], part->layout))
+        return cond;
+    layout l = *part->layout;
+    const ir_value *index = part->def->operands[0], *end = part->def->operands[1];
+    const uint32_t none[LAYOUT_LANE_BITS] = {0};
+    LLVMValueRef first =
+        e->tgt->uniform(e, exchange_thread_bits(e, none, layout_warp(&l), l.warp_bits, l.cta_bits));
+    LLVMValueRef start = emit_const_i32(e, (uint32_t)ir_get_int(index->def, ATTR_START, 0));
+    LLVMValueRef n = emit_regs(e, end->def->operands[0])[0];
+    return LLVMBuildICmp(e->b, LLVMIntSLT, LLVMBuildAdd(e->b, first, start, ""), n, "");
+}
+
 void emit_if(emitter *e, const ir_op *op) {
     LLVMBasicBlockRef arms[2] = {emit_new_block(e, "if.then"), emit_new_block(e, "if.else")};
     LLVMBasicBlockRef exit = emit_new_block(e, "if.end"), ends[2];
-    LLVMBuildCondBr(e->b, emit_regs(e, op->operands[0])[0], arms[0], arms[1]);
+    LLVMBuildCondBr(e->b, condition_of(e, op), arms[0], arms[1]);
     for (unsigned i = 0; i < 2; i++) {
         LLVMPositionBuilderAtEnd(e->b, arms[i]);
         emit_block(e, op->regions[i]);

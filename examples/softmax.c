@@ -28,7 +28,7 @@ typedef struct plan {
 } plan;
 
 enum {
-    SHORT_ROW = 512,    ///< elements that one warp holds
+    SHORT_BYTES = 1024, ///< of a row that one warp holds in few registers
     GROUP_WARPS = 8,    ///< of a program with several short rows
     BLOCK_ROW = 32768,  ///< elements that one thread block holds, with room for what it computes
     PART_BYTES = 32768, ///< of a long row in each thread block of a cluster
@@ -95,7 +95,7 @@ static plan pick(long rows, uint32_t cols, element type, const tile_device_info 
     bool is_aligned = cols * elements[type].bytes % 16 == 0, is_alone = rows <= (long)info->num_sms;
     if (block > BLOCK_ROW * most_ctas(info))
         return pick_looped(block, type);
-    if (block <= SHORT_ROW && is_aligned && !is_alone)
+    if (block * (uint32_t)elements[type].bytes <= SHORT_BYTES && is_aligned && !is_alone)
         return pick_several(block, type);
     return pick_one_row(block, type, is_alone, info);
 }

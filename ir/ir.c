@@ -362,6 +362,14 @@ bool ir_is_const_int(const ir_value *v, int64_t *out) {
     return true;
 }
 
+bool ir_is_limit(const ir_value *mask) {
+    const ir_op *cmp = mask->def;
+    if (!cmp || cmp->opcode != OP_CMP || !sv_is(ir_get_str(cmp, ATTR_PRED), "lt"))
+        return false;
+    const ir_op *index = cmp->operands[0]->def, *end = cmp->operands[1]->def;
+    return index && index->opcode == OP_ARANGE && end && end->opcode == OP_SPLAT;
+}
+
 void ir_replace(ir_value *v, ir_value *with) {
     with = ir_resolve(with);
     if (with != v)

@@ -243,6 +243,8 @@ ir_op *ir_yield(ir_builder *b, ir_value *const *values, uint32_t n);
 bool ir_is_const(const ir_value *v, uint64_t *bits);
 /// If v is an integer constant, stores its value, extended by its own signedness.
 bool ir_is_const_int(const ir_value *v, int64_t *out);
+/// True for a mask arange < splat(n): 1-D tiles end there.
+bool ir_is_limit(const ir_value *mask);
 /// Unlinks an op from its block.
 void ir_remove(ir_op *op);
 /// Moves an op before another one (possibly in another block).

@@ -127,6 +127,17 @@ static bool takes_as_it_comes(const ir_op *op, uint32_t i) {
 /// Combines elements along an axis, in a layout of its own choice.
 static bool folds(const ir_op *op) { return op->opcode == OP_REDUCE || op->opcode == OP_SCAN; }
 
+/// The part of an `if` goes with what comes out of it: the first result, or else the first store.
+static const layout *layout_of_part(layout_plan *p, const ir_op *op) {
+    for (uint32_t i = 0; i < op->num_results; i++)
+        if (p->layout[op->results[i]->id])
+            return p->layout[op->results[i]->id];
+    for (const ir_op *in = op->regions[0]->first; in; in = in->next)
+        if (p->op_layout[in->id])
+            return p->op_layout[in->id];
+    return anchor_default(p, op->operands[1]->type, 0);
+}
+
 const layout *layout_of_operand(layout_plan *p, const ir_op *op, uint32_t i, const layout *result) {
     const ir_value *x = op->operands[i];
     ir_value *targets[2];
@@ -135,6 +146,8 @@ const layout *layout_of_operand(layout_plan *p, const ir_op *op, uint32_t i, con
         return p->op_layout[op->id];
     if (layout_flow_targets(op, i, targets) > 0)
         return p->layout[targets[0]->id];
+    if (op->opcode == OP_IF && i == 1)
+        return layout_of_part(p, op);
     if (op->opcode == OP_HISTOGRAM)
         x = op->operands[0]; // the mask goes with it
     if (op->opcode == OP_PRINT || takes_as_it_comes(op, i))

@@ -7,7 +7,8 @@
 //                          if n > start of piece 1:  a = maximum(a, piece 1)   ...
 //                          max(a)
 //
-// A piece past the row's end is skipped by a branch that the whole program takes. That is exact: the
+// A piece past the row's end is skipped by a branch that the whole program takes, and in the piece that
+// has the end warps beyond it may skip theirs (the part of the `if`). That is exact: the
 // other arm of the `if` combines what the piece would have held, the load's `other` taken through
 // the same ops, which are few since all elements are equal. And where the loaded elements are small
 // and many, as 16-bit floats are, they alone are kept, and what is computed from them is computed
@@ -118,12 +119,11 @@ static const ir_op *find_limit(const ir_value *mask, unsigned depth) {
         const ir_op *left = find_limit(def->operands[0], depth - 1);
         return left ? left : find_limit(def->operands[1], depth - 1);
     }
-    if (def->opcode != OP_CMP || !sv_is(ir_get_str(def, ATTR_PRED), "lt"))
+    if (!ir_is_limit(mask))
         return NULL;
-    const ir_op *index = def->operands[0]->def, *end = def->operands[1]->def;
-    bool is_limit = index && index->opcode == OP_ARANGE && end && end->opcode == OP_SPLAT &&
-                    ir_get_int(index, ATTR_START, 0) == 0 && index->results[0]->type.elem == DT_I32;
-    return is_limit ? def : NULL;
+    const ir_op *index = def->operands[0]->def;
+    bool fits = ir_get_int(index, ATTR_START, 0) == 0 && index->results[0]->type.elem == DT_I32;
+    return fits ? def : NULL;
 }
 
 static const ir_value *mask_of(const ir_op *access) {
@@ -252,6 +252,15 @@ static ir_value *limit_of_reached(cutter *c, ir_builder *b, uint32_t g) {
     ir_set_int(first, ATTR_START, 0);
     ir_value *left = ir_splat(b, ir_binary(b, OP_SUB, n, start), &c->piece, 1);
     return ir_cmp(b, "lt", first->results[0], left);
+}
+
+/// The limit in any piece.
+static ir_value *limit_of(cutter *c, ir_builder *b, uint32_t g) {
+    ir_type type = piece_type(c, c->limit->operands[0]->type);
+    ir_op *index = ir_create(b, OP_ARANGE, NULL, 0, &type, 1);
+    ir_set_int(index, ATTR_START, (int64_t)g * c->piece);
+    ir_value *n = c->limit->operands[1]->def->operands[0];
+    return ir_cmp(b, "lt", index->results[0], ir_splat(b, n, &c->piece, 1));
 }
 
 static ir_value *make_piece(cutter *c, ir_builder *b, ir_value *v, uint32_t g) {
@@ -384,7 +393,8 @@ static void consume_if_there(cutter *c, ir_builder *b, const ir_op *consumer, ui
         types[i] = sums[i]->type;
     for (uint32_t i = 0; i < kept.len; i++)
         types[n + i] = piece_type(c, kept.data[i]->type);
-    ir_op *branch = ir_create(b, OP_IF, &reaches, 1, types, n + kept.len);
+    ir_value *conds[2] = {reaches, limit_of(c, b, g)};
+    ir_op *branch = ir_create(b, OP_IF, conds, 2, types, n + kept.len);
     for (unsigned arm = 0; arm < 2; arm++) {
         branch->regions[arm] = ir_block_create(c->func, branch);
         build_arm(c, branch, arm, consumer, g, sums, &kept);

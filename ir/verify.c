@@ -813,8 +813,21 @@ static void rule_while(checker *c, const ir_op *op) {
                 op->num_operands);
 }
 
+/// Warps may go through the regions of an `if` with a part apart from each other.
+static void want_apart(checker *c, const ir_op *op) {
+    if (!ir_is_limit(op->operands[1]))
+        FAIL(c, op, "expected 'arange < splat' as its part");
+    for (uint32_t r = 0; r < 2; r++)
+        for (const ir_op *in = op->regions[r]->first; in; in = in->next)
+            if (!ir_has_trait(in, ELEMENTWISE | TERMINATOR) && in->opcode != OP_CONST &&
+                in->opcode != OP_SPLAT && in->opcode != OP_ARANGE && in->opcode != OP_STORE)
+                FAIL(c, in, "expected elementwise ops and stores in an 'if' with a part");
+}
+
 static void rule_if(checker *c, const ir_op *op) {
     want_operand(c, op, 0, ir_scalar_type(DT_I1));
+    if (op->operands[1])
+        want_apart(c, op);
     for (uint32_t r = 0; r < 2; r++) {
         const ir_op *end = want_end(c, op, r, OP_YIELD);
         if (op->regions[r]->num_args)
