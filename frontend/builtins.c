@@ -14,7 +14,7 @@
 #define BUILTIN(name, build, flags, signature) {name, signature, flags, build},
 #define STDLIB(name, flags, signature) {name, signature, flags, NULL},
 #define LIBDEVICE(name, signature) {name, signature, BUILTIN_MATH | BUILTIN_LIBDEVICE, NULL},
-#define REFUSED(name, flags) {name, "", (flags) | BUILTIN_REFUSED, NULL},
+#define REFUSED(name, flags, advice) {name, advice, (flags) | BUILTIN_REFUSED, NULL},
 static const builtin table[] = {
 #include "frontend/builtins.def"
 };
@@ -42,9 +42,8 @@ static bool is_member(const builtin *bi, sv module) {
     return module.len == 0 || sv_is(module, "tl");
 }
 
-const builtin *builtin_find(sv module, sv name, bool *refused) {
+const builtin *builtin_find(sv module, sv name) {
     const builtin *found = NULL;
-    *refused = false;
     for (unsigned i = 0; i < TABLE_SIZE; i++) {
         const builtin *bi = &table[i];
         if (!sv_is(name, bi->name) || !is_member(bi, module))
@@ -52,11 +51,15 @@ const builtin *builtin_find(sv module, sv name, bool *refused) {
         if (!found || (bi->flags & BUILTIN_PYTHON)) // bare max is Python's
             found = bi;
     }
-    if (found && (found->flags & BUILTIN_REFUSED)) {
-        *refused = true;
-        return NULL;
-    }
     return found;
+}
+
+value builtin_value(lowering *lo, const builtin *bi, sv module, src_range range) {
+    if (!(bi->flags & BUILTIN_REFUSED))
+        return (value){.kind = VALUE_BUILTIN, .range = range, .builtin = bi};
+    const char *advice = bi->signature;
+    return lower_error(lo, range, "'%" SV_FMT "%s%s' is not supported yet%s%s", SV_ARG(module),
+                       module.len ? "." : "", bi->name, *advice ? "; " : "", advice);
 }
 
 bool builtin_any_of_libdevice(const name_map *names) {
@@ -82,7 +85,7 @@ bool builtin_bind_method(lowering *lo, const value *x, sv name, src_range range,
         if (!(bi->flags & BUILTIN_METHOD) || !sv_is(name, bi->name))
             continue;
         if (bi->flags & BUILTIN_REFUSED) {
-            *out = lower_error(lo, range, "'%s' is not supported yet", bi->name);
+            *out = builtin_value(lo, bi, (sv){0}, range);
             return true;
         }
         *out = (value){.kind = VALUE_BUILTIN, .builtin = bi, .range = range};
@@ -373,8 +376,6 @@ value builtin_call(lowering *lo, const builtin *bi, const value *self, const cal
     bool is_bound[MAX_PARAMETERS] = {false};
     signature s = read_signature(bi->signature);
     lower_set_range(lo, args->range);
-    if (bi->flags & BUILTIN_REFUSED)
-        return lower_error(lo, args->range, "'%s' is not supported yet", bi->name);
     if (!bind_positional(lo, bi, &s, self, args, bound, is_bound) ||
         !bind_keywords(lo, bi, &s, args, bound, is_bound) ||
         !complete(lo, bi, &s, bound, is_bound, args->range))

@@ -102,9 +102,11 @@ enum {
     BUILTIN_MATH = 1 << 2,   ///< also tl.math.name, libdevice.name
     BUILTIN_TRITON = 1 << 3, ///< of the triton module: triton.cdiv, triton.next_power_of_2
 };
-/// Finds `name` in a module ("tl", "triton", "tl.math", "libdevice", "" for bare names). NULL if
-/// there is none. *refused is set if the name exists in Triton and we do not have it yet.
-const builtin *builtin_find(sv module, sv name, bool *refused);
+/// Finds `name` in a module ("tl", "triton", "tl.math", "libdevice", "" for bare names); NULL if
+/// there is none.
+const builtin *builtin_find(sv module, sv name);
+/// The built-in as a value; an error if it exists in Triton or Python and we do not have it yet.
+value builtin_value(lowering *lo, const builtin *bi, sv module, src_range range);
 const builtin *builtin_find_method(sv name);
 /// True if one of the names is that of a function in libdevice.tile.
 bool builtin_any_of_libdevice(const name_map *names);

@@ -504,7 +504,7 @@ static flow lower_static_while(lowering *lo, const ast_stmt *s) {
 flow lower_for(lowering *lo, const ast_stmt *s) {
     value range = lower_expr(lo, s->value);
     if (s->orelse.len)
-        lower_error(lo, s->range, "'else' after a loop is not supported");
+        lower_error(lo, s->range, "'else' after a loop is not supported; write it behind the loop");
     if (range.kind == VALUE_POISON) {
         // Names that the body assigns are still worth knowing: lower it once, over nothing.
         value zero = value_int(0), items[3] = {zero, zero, value_int(1)};
@@ -557,7 +557,7 @@ static ir_block *lower_condition(loop *l, const ast_stmt *s, value *known) {
 
 flow lower_while(lowering *lo, const ast_stmt *s) {
     if (s->orelse.len)
-        lower_error(lo, s->range, "'else' after a loop is not supported");
+        lower_error(lo, s->range, "'else' after a loop is not supported; write it behind the loop");
     if (lo->frames->at_compile_time)
         return lower_static_while(lo, s);
     loop l;

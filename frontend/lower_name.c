@@ -133,12 +133,9 @@ value lower_name(lowering *lo, sv name, src_range range) {
         return (value){.kind = VALUE_MODULE, .str = name};
     if (sv_is(name, "libdevice"))
         return (value){.kind = VALUE_MODULE, .str = name};
-    bool refused;
-    const builtin *bi = builtin_find(SV(""), name, &refused);
+    const builtin *bi = builtin_find(SV(""), name);
     if (bi)
-        return (value){.kind = VALUE_BUILTIN, .builtin = bi};
-    if (refused)
-        return lower_error(lo, range, "'%" SV_FMT "' is not supported yet", SV_ARG(name));
+        return builtin_value(lo, bi, SV(""), range);
     dtype t = dtype_from_name(name);
     if (t != DT_VOID)
         return value_dtype(ir_scalar_type(t));

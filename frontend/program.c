@@ -213,12 +213,11 @@ static bool has_member(sv module, sv name) {
                                          "tensor_descriptor"};
     static const char *const decorators[] = {"jit", "autotune", "heuristics", "Config",
                                              "constexpr_function"};
-    bool is_tl = sv_is(module, "tl"), refused;
+    bool is_tl = sv_is(module, "tl");
     value v;
     if (sv_is(module, "math"))
         return python_math_member(name, &v);
-    if (builtin_find(module, name, &refused) || refused ||
-        (is_tl && dtype_from_name(name) != DT_VOID))
+    if (builtin_find(module, name) || (is_tl && dtype_from_name(name) != DT_VOID))
         return true;
     for (unsigned i = 0; i < 5; i++)
         if (is_tl && sv_is(name, others[i]))

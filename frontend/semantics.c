@@ -146,9 +146,14 @@ static void refuse_pair(lowering *lo, ast_op op, const char *what, const value *
                      "tl.floor(x / y)",
                      sx, sy);
     else if (op == AST_POW)
-        sem_mismatch(lo, range, x, y, "'**' needs compile-time numbers, got %s and %s", sx, sy);
+        sem_mismatch(
+            lo, range, x, y,
+            "'**' needs compile-time numbers, got %s and %s; write x * x, or libdevice.pow(x, y)",
+            sx, sy);
     else if (op == AST_MATMUL)
-        sem_mismatch(lo, range, x, y, "'@' is not an operator of tiles");
+        sem_mismatch(lo, range, x, y,
+                     "'@' is not an operator of tiles; sum products: tl.sum(a[:, :, None] * "
+                     "b[None, :, :], axis=1)");
     else if (dtype_is_int(tx) && dtype_is_int(ty))
         sem_mismatch(lo, range, x, y,
                      "%s of %s and %s: one is signed, the other is not; convert "

@@ -120,6 +120,26 @@ static value transpose(lowering *lo, const value *x, src_range range) {
     return builtin_call(lo, method.builtin, method.self, &args);
 }
 
+/// What arrays of NumPy and PyTorch answer to, and how it is said here.
+static const struct {
+    const char *name, *here;
+} elsewhere[] = {
+    {"astype", "x.to(type)"},
+    {"type_as", "x.to(y.dtype)"},
+    {"float", "x.to(tl.float32)"},
+    {"half", "x.to(tl.float16)"},
+    {"int", "x.to(tl.int32)"},
+    {"long", "x.to(tl.int64)"},
+    {"double", "x.to(tl.float64)"},
+    {"bool", "x != 0"},
+    {"ndim", "len(x.shape)"},
+    {"dim", "len(x.shape)"},
+    {"size", "x.numel"},
+    {"transpose", "tl.trans(x)"},
+    {"mean", "x.sum(axis) / n"},
+    {"pow", "libdevice.pow(x, y)"},
+};
+
 static value attribute_of_tile(lowering *lo, const value *x, sv name, src_range range) {
     ir_type t = x->ir->type;
     value out;
@@ -135,6 +155,10 @@ static value attribute_of_tile(lowering *lo, const value *x, sv name, src_range 
         return transpose(lo, x, range);
     if (builtin_bind_method(lo, x, name, range, &out))
         return out;
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (sv_is(name, elsewhere[i].name))
+            return lower_error(lo, range, "%s has no attribute '%" SV_FMT "'; write %s",
+                               sem_describe(lo, x), SV_ARG(name), elsewhere[i].here);
     return lower_error(lo, range, "%s has no attribute '%" SV_FMT "'%s", sem_describe(lo, x),
                        SV_ARG(name), builtin_suggest(lo, SV("tl"), name));
 }
@@ -149,6 +173,8 @@ static value member_of_module(lowering *lo, sv module, sv name, src_range range)
         return (value){.kind = VALUE_MODULE, .range = range, .str = SV("tl.PropagateNan")};
     if (sv_is(module, "tl.PropagateNan") && (sv_is(name, "NONE") || sv_is(name, "ALL")))
         return value_int(sv_is(name, "ALL") ? 0xffff : 0);
+    if (sv_is(module, "tl") && sv_is(name, "TRITON_MAX_TENSOR_NUMEL"))
+        return value_int(IR_MAX_ELEMENTS);
     static const char *const classes[] = {"tensor", "dtype", "tensor_descriptor"};
     for (unsigned i = 0; i < 3; i++) // for isinstance()
         if (sv_is(module, "tl") && sv_is(name, classes[i]))
@@ -158,13 +184,9 @@ static value member_of_module(lowering *lo, sv module, sv name, src_range range)
     value out;
     if (sv_is(module, "math") && python_math_member(name, &out))
         return out;
-    bool refused;
-    const builtin *bi = builtin_find(module, name, &refused);
+    const builtin *bi = builtin_find(module, name);
     if (bi)
-        return (value){.kind = VALUE_BUILTIN, .range = range, .builtin = bi};
-    if (refused)
-        return lower_error(lo, range, "'%" SV_FMT ".%" SV_FMT "' is not supported yet",
-                           SV_ARG(module), SV_ARG(name));
+        return builtin_value(lo, bi, module, range);
     dtype t = sv_is(module, "tl") ? dtype_from_name(name) : DT_VOID;
     if (t != DT_VOID && t != DT_PTR)
         return value_dtype(ir_scalar_type(t));

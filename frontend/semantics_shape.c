@@ -296,7 +296,9 @@ static value subscript_tile(lowering *lo, value x, const value *index, uint32_t 
                                "%s is subscripted by ':' and None only, not by %s%s",
                                value_is_pointer(&x) ? "a pointer" : "a tile",
                                item->kind == VALUE_SLICE ? "a part" : sem_describe(lo, item),
-                               value_is_pointer(&x) ? "; to read an element: tl.load(p + i)" : "");
+                               value_is_pointer(&x) ? "; to read an element: tl.load(p + i)"
+                                                    : "; to take elements: tl.gather, tl.split, or "
+                                                      "a load of their own");
         if (x.ir->type.rank == IR_MAX_RANK)
             return lower_error(lo, range, "a tile has at most %d dimensions", IR_MAX_RANK);
         x.ir = sem_expand_dims(lo, x.ir, axis++);

@@ -175,7 +175,7 @@ static const row rows[] = {
 #define BUILTIN(name, build, flags, signature) {name, signature, false},
 #define STDLIB(name, flags, signature) {name, signature, false},
 #define LIBDEVICE(name, signature) {name, signature, false},
-#define REFUSED(name, flags) {name, "", true},
+#define REFUSED(name, flags, advice) {name, "", true},
 #include "frontend/builtins.def"
 };
 enum { NUM_ROWS = sizeof rows / sizeof *rows };
