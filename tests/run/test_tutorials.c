@@ -61,6 +61,8 @@ static void layer_norm_dwdb(long rows, long cols, double *const *v) {
     }
 }
 
+static void arcsine(long rows, long cols, double *const *v) { FOR_ALL v[1][i] = asin(v[0][i]); }
+
 static const family_case cases[] = {
     {"add",
      add,
@@ -99,6 +101,7 @@ static const family_case cases[] = {
      1e-5,
      {X(F32, ALL, -1, 1), X(F32, ALL, -1, 1), Y(F32, COLS), Y(F32, COLS), N(ROWS), N(COLS),
       CI("BLOCK_ROWS", 4), CI("BLOCK_COLS", 32)}},
+    {"arcsine", arcsine, ROWS, 1e-6, {X(F32, ALL, -1, 1), Y(F32, ALL), N(ALL), C("BLOCK", BLOCK)}},
 };
 
 int main(void) {

@@ -1,9 +1,10 @@
 """What Triton's tutorials without tensor cores teach, told anew: adding, softmax, dropout from a seed,
-and layer norm with its gradients, which programs add up under locks."""
+layer norm with its gradients, which programs add up under locks, and a function of libdevice."""
 import torch
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 from triton.runtime import driver
 
 DEVICE = triton.runtime.driver.active.get_active_torch_device()
@@ -123,6 +124,13 @@ def layer_norm_dwdb(part_dw_ptr, part_db_ptr, dw_ptr, db_ptr, rows, n, BLOCK_ROW
         db += tl.load(part_db_ptr + offsets, mask=mask, other=0.)
     tl.store(dw_ptr + cols, tl.sum(dw, axis=0), mask=cols < n)
     tl.store(db_ptr + cols, tl.sum(db, axis=0), mask=cols < n)
+
+
+@triton.jit
+def arcsine(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(y_ptr + offsets, libdevice.asin(x), mask=offsets < n)
 
 
 @triton.testing.perf_report(
