@@ -12,9 +12,9 @@
 //   cvt.f64.f32        of selp 1, 0, the smallest float or zero, may become one or zero
 //   or.b32, or.b16     of two selp 1, 0: the test whether it is 0 may become that of their and
 //
-// The complement and one more, a register cut to size first, a select of the results, and the maximum
-// are left alone. tests/run/test_negation.c, test_float_bits.c and test_any.c would show one that
-// slips by.
+// Inline assembly of an author's is left as it is. The complement and one more, a register cut to size
+// first, a select of the results, and the maximum are left alone. tests/run/test_negation.c,
+// test_float_bits.c and test_any.c would show one that slips by.
 #include "codegen/ptx_respell.h"
 
 #include <string.h>
@@ -201,14 +201,26 @@ static bool respell_union(strbuf *s, const bit_registers *known, sv line) {
     return both;
 }
 
+/// Whether a line is in an author's assembly; `*as_written` is whether the one before it was.
+static bool stands_as_written(bool *as_written, sv line) {
+    if (sv_is(line, "\t" PTX_AS_WRITTEN))
+        *as_written = true;
+    else if (sv_is(line, "\t// end inline asm"))
+        *as_written = false;
+    return *as_written;
+}
+
 void ptx_respell(strbuf *s, sv text) {
     bit_registers known = {.count = 0};
+    bool as_written = false;
     while (text.len) {
         const char *end = memchr(text.data, '\n', text.len);
         sv line = {text.data, end ? (size_t)(end - text.data) : text.len};
-        note_bit(&known, line);
-        if (!respell_negation(s, line) && !respell_store(s, line) &&
-            !respell_widening(s, &known, line) && !respell_union(s, &known, line))
+        bool keep = stands_as_written(&as_written, line);
+        if (!keep)
+            note_bit(&known, line);
+        if (keep || (!respell_negation(s, line) && !respell_store(s, line) &&
+                     !respell_widening(s, &known, line) && !respell_union(s, &known, line)))
             strbuf_put(s, line);
         if (end)
             strbuf_putc(s, '\n');

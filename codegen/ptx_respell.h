@@ -4,6 +4,10 @@
 
 #include "support/text.h"
 
+/// The line under which inline assembly stands as its author wrote it: what ptxas makes of that is his
+/// to say, and his text need not look like LLVM's.
+#define PTX_AS_WRITTEN "// as written"
+
 /// Appends PTX text to `s`, the instructions ptxas gets wrong replaced by others that mean the same.
 void ptx_respell(strbuf *s, sv text);
 

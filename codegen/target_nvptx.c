@@ -3,6 +3,7 @@
 // shared memory. Output is LLVM IR for the NVPTX back end: intrinsics where LLVM has them, inline
 // PTX where it has not or where it would drop what we say (orderings, cache hints).
 #include "codegen/nvptx.h"
+#include "codegen/ptx_respell.h"
 
 #include <llvm/Config/llvm-config.h>
 
@@ -43,6 +44,7 @@ LLVMValueRef nvptx_asm(emitter *e, LLVMTypeRef result, const char *text, const c
 
 LLVMValueRef nvptx_user_asm(emitter *e, LLVMTypeRef type, sv text, sv constraints,
                             LLVMValueRef *args, unsigned n, bool has_effect) {
+    text = sv_format(e->arena, PTX_AS_WRITTEN "\n\t%" SV_FMT, SV_ARG(text));
     LLVMValueRef code =
         LLVMGetInlineAsm(type, text.data, text.len, constraints.data, constraints.len, has_effect,
                          false, LLVMInlineAsmDialectATT, false);

@@ -165,6 +165,20 @@ const char *builtin_suggest(lowering *lo, sv module, sv wrong) {
     return guess_text(lo, &g);
 }
 
+const char *builtin_suggest_method(lowering *lo, sv wrong) {
+    static const char *const attributes[] = {"dtype", "type", "shape", "numel"};
+    const builtin *function = builtin_find(SV("tl"), wrong);
+    if (function && !(function->flags & BUILTIN_REFUSED))
+        return sv_format(lo->arena, "; it is no method, call tl.%" SV_FMT "()", SV_ARG(wrong)).data;
+    name_guess g = guess_begin(wrong);
+    for (unsigned i = 0; i < TABLE_SIZE; i++)
+        if ((table[i].flags & BUILTIN_METHOD) && !(table[i].flags & BUILTIN_REFUSED))
+            guess_try(&g, sv_from(table[i].name));
+    for (unsigned i = 0; i < sizeof attributes / sizeof *attributes; i++)
+        guess_try(&g, sv_from(attributes[i]));
+    return guess_text(lo, &g);
+}
+
 // --- signatures
 
 enum { MAX_PARAMETERS = 12 };

@@ -36,6 +36,8 @@ const char *guess_text(lowering *lo, const name_guess *g);
 
 /// The built-in whose name in `module` is nearest, as guess_text gives it.
 const char *builtin_suggest(lowering *lo, sv module, sv wrong);
+/// The same among the methods of tiles; of a function that is none, how it is called.
+const char *builtin_suggest_method(lowering *lo, sv wrong);
 /// A callable that answers `result`: what dtype.is_floating is.
 value builtin_answer(lowering *lo, value result);
 /// A method of tiles as a value bound to x; false (silently) if there is none.

@@ -158,8 +158,12 @@ value build_device_print(lowering *lo, value *args, src_range range) {
     return device_print(lo, args[0].str, args[1].items, args[1].num_items, args[2].i, range);
 }
 
-/// print(): the strings that it begins with are the text.
+/// print(): the strings that it begins with are the text. In a constexpr_function it is Python's.
 value build_print(lowering *lo, value *args, src_range range) {
+    if (lo->frames->at_compile_time) {
+        value all[] = {args[0], args[1], value_string(SV("\n"))};
+        return build_static_print(lo, all, range);
+    }
     uint32_t n = args[0].num_items, texts = 0;
     while (texts < n && args[0].items[texts].kind == VALUE_STRING)
         texts++;

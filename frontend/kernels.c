@@ -1,6 +1,6 @@
 // Which functions of a file are kernels: those that return nothing and that no other function of
-// the file calls or passes on. Everything else is a helper, inlined where it is called. One walk
-// over the syntax answers both questions.
+// the file calls or passes on, unless they run at compile time. Everything else is a helper, inlined
+// where it is called. One walk over the syntax answers both questions.
 #include "frontend/program.h"
 
 /// What a walk over one function's body looks for.
@@ -124,7 +124,8 @@ void program_find_kernels(fe_program *p) {
     bool *is_used = ARENA_ARRAY(p->arena, bool, n + 1);
     const ast_stmt **results = survey_all(p, is_used);
     for (uint32_t i = 0; i < n; i++)
-        if (!is_used[i] && !results[i] && !open_param(p->functions.data[i].func))
+        if (!is_used[i] && !results[i] && !open_param(p->functions.data[i].func) &&
+            !program_is_constexpr(p->functions.data[i].func))
             VEC_PUSH(p->arena, p->kernels, i);
 }
 

@@ -182,6 +182,7 @@ value lower_inline(lowering *lo, const value *callee, const call_args *args) {
         result = take_result(lo, callee->func, how);
         lo->frames = caller;
         lo->scope = saved_scope;
+        caller->has_failed |= frame.has_failed && caller->module->is_library;
     }
     lo->depth--;
     lower_set_range(lo, args->range);

@@ -160,7 +160,7 @@ static value attribute_of_tile(lowering *lo, const value *x, sv name, src_range 
             return lower_error(lo, range, "%s has no attribute '%" SV_FMT "'; write %s",
                                sem_describe(lo, x), SV_ARG(name), elsewhere[i].here);
     return lower_error(lo, range, "%s has no attribute '%" SV_FMT "'%s", sem_describe(lo, x),
-                       SV_ARG(name), builtin_suggest(lo, SV("tl"), name));
+                       SV_ARG(name), builtin_suggest_method(lo, name));
 }
 
 // --- modules
