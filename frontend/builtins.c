@@ -58,6 +58,7 @@ value builtin_value(lowering *lo, const builtin *bi, sv module, src_range range)
     if (!(bi->flags & BUILTIN_REFUSED))
         return (value){.kind = VALUE_BUILTIN, .range = range, .builtin = bi};
     const char *advice = bi->signature;
+    module = module.len ? module : SV("");
     return lower_error(lo, range, "'%" SV_FMT "%s%s' is not supported yet%s%s", SV_ARG(module),
                        module.len ? "." : "", bi->name, *advice ? "; " : "", advice);
 }
