@@ -55,7 +55,7 @@ static uint64_t interval(const axis_analysis *an, const ir_value *mask, unsigned
                          run_of_comparison *run_of, unsigned depth) {
     const ir_op *def = mask->def;
     uint64_t run = axis_get(an, mask)->constancy[dim], more = 1;
-    if (!def || depth == 0)
+    if (!def || def->num_operands == 0 || depth == 0)
         return run;
     const ir_value *x = def->operands[0];
     if (def->opcode == OP_CMP) {
