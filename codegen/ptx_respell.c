@@ -125,8 +125,8 @@ static bool respell_store(strbuf *s, sv line) {
         return false;
     sv before = {line.data, (size_t)(value.data - line.data)},
        after = {line.data + at, line.len - at};
-    strbuf_printf(s, "\t{ .reg .b%u %%t; cvt.u%u.u%u %%t, %.*s;", cut, cut, from, (int)value.len,
-                  value.data);
+    strbuf_printf(s, "\t{ .reg .b%u %%t; cvt.u%u.u%u %%t, %" SV_FMT ";", cut, cut, from,
+                  SV_ARG(value));
     strbuf_put(s, before);
     strbuf_puts(s, "%t");
     strbuf_put(s, after);
@@ -180,8 +180,9 @@ static bool respell_widening(strbuf *s, const bit_registers *known, sv line) {
     size_t at = 0;
     sv d = next_operand(operands, &at), p = predicate_of(known, next_operand(operands, &at));
     if (p.data)
-        strbuf_printf(s, "\tselp.f64 \t%.*s, 0d36A0000000000000, 0d0000000000000000, %.*s;",
-                      (int)d.len, d.data, (int)p.len, p.data);
+        strbuf_printf(
+            s, "\tselp.f64 \t%" SV_FMT ", 0d36A0000000000000, 0d0000000000000000, %" SV_FMT ";",
+            SV_ARG(d), SV_ARG(p));
     return p.data != NULL;
 }
 

@@ -101,6 +101,22 @@ static inline tile_kernel *kernel_from(const char *source, const char *name, til
     return k;
 }
 
+/// Compiles `source`, launches its kernel "k" and waits; prints the source if that fails.
+static inline void launch_source(const char *source, const tile_arg *args, uint32_t n,
+                                 uint32_t programs, uint32_t warps) {
+    tile_module *mod;
+    tile_kernel *k = kernel_from(source, "k", &mod);
+    tile_launch_options o = {.size = sizeof o, .grid = {programs}, .num_warps = warps};
+    tile_status s = tile_launch(k, args, n, &o, &err);
+    if (!s)
+        s = tile_synchronize(dev, NULL, &err);
+    if (s) {
+        printf("%s", source);
+        must(s);
+    }
+    tile_module_destroy(mod);
+}
+
 static inline void *xmalloc(size_t n) {
     void *p = malloc(n ? n : 1);
     if (!p) {

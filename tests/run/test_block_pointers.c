@@ -3,20 +3,6 @@
 // go round loops, come out of branches and helpers, and lie further away than 32 bits reach.
 #include "run.h"
 
-static void launch_grid(const char *source, const tile_arg *args, uint32_t n, uint32_t programs) {
-    tile_module *mod;
-    tile_kernel *k = kernel_from(source, "k", &mod);
-    tile_launch_options o = {.size = sizeof o, .grid = {programs}, .num_warps = 4};
-    tile_status s = tile_launch(k, args, n, &o, &err);
-    if (!s)
-        s = tile_synchronize(dev, NULL, &err);
-    if (s) {
-        printf("%s", source);
-        must(s);
-    }
-    tile_module_destroy(mod);
-}
-
 // ---------------------------------------------------------------------------- every side
 
 enum { ROWS = 5, COLS = 11, B0 = 8, B1 = 16, SPAN = 64, BEFORE = 24 };
@@ -143,7 +129,7 @@ static void test_types(void) {
                     *dz = buffer_from(NULL, N * bytes);
         tile_arg args[] = {TILE_BUFFER(dx, types[t].name), TILE_BUFFER(dy, types[t].name),
                            TILE_BUFFER(dz, types[t].name), TILE_I32(D1), TILE_I32(D2)};
-        launch_grid(source, args, 5, 2);
+        launch_source(source, args, 5, 2, 4);
         read_buffer(dy, y, N * bytes), read_buffer(dz, z, N * bytes);
         expect(!memcmp(x, y, N * bytes), "three dimensions of %s", types[t].name);
         expect(!memcmp(x, z, N * bytes), "one dimension of %s", types[t].name);
@@ -179,7 +165,7 @@ static void check_rows(const char *what, const char *body, int rows_at_a_time) {
                            TILE_I32(M),
                            TILE_I32(K),
                            TILE_I32(up)};
-        launch_grid(source, args, 6, (uint32_t)((M + rows_at_a_time - 1) / rows_at_a_time));
+        launch_source(source, args, 6, (uint32_t)((M + rows_at_a_time - 1) / rows_at_a_time), 4);
         read_buffer(dout, out, sizeof out);
         for (int i = 0; i < M; i++) {
             float want = 0;
@@ -286,7 +272,7 @@ static void test_far(void) {
     tile_buffer *dx = buffer_from(x, sizeof x), *dout = buffer_from(NULL, sizeof out);
     tile_arg args[] = {TILE_BUFFER(dx, "i32"), TILE_BUFFER(dout, "i32"),
                        TILE_I64(INT64_C(5000000000)), TILE_I32(100000), TILE_I32(3)};
-    launch_grid(source, args, 5, 1);
+    launch_source(source, args, 5, 1, 4);
     read_buffer(dout, out, sizeof out);
     for (int i = 0; i < 32; i++) {
         expect(out[i] == x[i], "a far row: element %d is %d", i, out[i]);
@@ -313,7 +299,7 @@ static void test_nowhere(void) {
     for (int n = -1; n <= 0; n++) {
         tile_arg args[] = {TILE_POINTER((void *)(uintptr_t)0x1230, "fp32"),
                            TILE_BUFFER(dout, "fp32"), TILE_I32(n)};
-        launch_grid(source, args, 3, 1);
+        launch_source(source, args, 3, 1, 4);
         read_buffer(dout, &out, sizeof out);
         expect(out == 1, "an array of %d rows gives %g", n, out);
     }
@@ -336,7 +322,7 @@ static void test_known(void) {
         x[i] = (float)i;
     tile_buffer *dx = buffer_from(x, sizeof x), *dout = buffer_from(NULL, sizeof out);
     tile_arg args[] = {TILE_BUFFER(dx, "fp32"), TILE_BUFFER(dout, "fp32")};
-    launch_grid(source, args, 2, 1);
+    launch_source(source, args, 2, 1, 4);
     read_buffer(dout, out, sizeof out);
     for (int i = 0; i < 12 * 32; i++) {
         int at = i / 32 * 8 - 32 + i % 16;

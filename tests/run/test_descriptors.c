@@ -3,20 +3,6 @@
 // that go through helpers, loops and branches, and more than two dimensions.
 #include "run.h"
 
-static void launch_grid(const char *source, const tile_arg *args, uint32_t n, uint32_t programs) {
-    tile_module *mod;
-    tile_kernel *k = kernel_from(source, "k", &mod);
-    tile_launch_options o = {.size = sizeof o, .grid = {programs}, .num_warps = 4};
-    tile_status s = tile_launch(k, args, n, &o, &err);
-    if (!s)
-        s = tile_synchronize(dev, NULL, &err);
-    if (s) {
-        printf("%s", source);
-        must(s);
-    }
-    tile_module_destroy(mod);
-}
-
 // ---------------------------------------------------------------------------- every side
 
 enum { ROWS = 7, COLS = 13, STRIDE = 24, B0 = 4, B1 = 8, CELLS = ROWS * STRIDE };
@@ -135,7 +121,7 @@ static void test_reductions(void) {
         tile_buffer *dx = buffer_from(x, sizeof x);
         tile_arg args[] = {TILE_BUFFER(dx, "i32"), TILE_I32(ROWS), TILE_I32(COLS),
                            TILE_I32(STRIDE)};
-        launch_grid(source, args, 4, 3);
+        launch_source(source, args, 4, 3, 4);
         read_buffer(dx, got, sizeof got);
         for (int i = 0; i < CELLS; i++)
             expect(got[i] == want[i], "atomic_%s: cell %d is %d, not %d", ops[op], i, got[i],
@@ -170,7 +156,7 @@ static void test_rows(void) {
                            TILE_BUFFER(dout, "i16"), TILE_BUFFER(dr, "i32"),
                            TILE_I32(ROWS),           TILE_I32(COLS),
                            TILE_I32(STRIDE),         TILE_I32(c)};
-        launch_grid(source, args, 8, 1);
+        launch_source(source, args, 8, 1, 4);
         read_buffer(dout, out, sizeof out), read_buffer(dy, got, sizeof got);
         memcpy(want, y, sizeof y);
         for (int i = 0; i < 64; i++) {
@@ -218,7 +204,7 @@ static void test_ranks(void) {
                        TILE_I32(A),
                        TILE_I32(B),
                        TILE_I32(C)};
-    launch_grid(source, args, 6, 1);
+    launch_source(source, args, 6, 1, 4);
     read_buffer(dy, y, sizeof y), read_buffer(dz, z, sizeof z);
     expect(!memcmp(x, y, sizeof x), "four dimensions to three");
     expect(!memcmp(x, z, sizeof x), "one dimension");

@@ -4,20 +4,6 @@
 // launch, on a GPU by the hardware, on cpu by its checks.
 #include "run.h"
 
-static void launch(const char *source, const tile_arg *args, uint32_t n, uint32_t warps) {
-    tile_module *mod;
-    tile_kernel *k = kernel_from(source, "k", &mod);
-    tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = warps};
-    tile_status s = tile_launch(k, args, n, &o, &err);
-    if (!s)
-        s = tile_synchronize(dev, NULL, &err);
-    if (s) {
-        printf("%s", source);
-        must(s);
-    }
-    tile_module_destroy(mod);
-}
-
 // ---------------------------------------------------------------------------- hints
 
 typedef struct width {
@@ -132,7 +118,7 @@ static void test_no_access(void) {
             tile_arg args[] = {TILE_POINTER(p, "i32"),   TILE_POINTER(p, "fp32"),
                                TILE_POINTER(p, "i1"),    TILE_POINTER(p, "i32"),
                                TILE_BUFFER(dout, "i32"), TILE_I32(which)};
-            launch(source, args, 6, warps);
+            launch_source(source, args, 6, 1, warps);
             read_buffer(dout, out, sizeof out);
             for (int i = 0; i < 256; i++)
                 expect(out[i] == 3 + 5 + 7 + 11 + 13 + 1, "nothing is loaded: element %d is %d", i,
@@ -159,7 +145,7 @@ static void test_far_lanes(void) {
     for (int n = 0; n < 4; n++) {
         must(tile_fill(dy, 0, 0xA5, sizeof y, NULL, &err));
         tile_arg args[] = {TILE_BUFFER(dx, "i32"), TILE_BUFFER(dy, "i32"), TILE_I32(n)};
-        launch(source, args, 3, n % 2 ? 1 : 4);
+        launch_source(source, args, 3, 1, n % 2 ? 1 : 4);
         read_buffer(dy, y, sizeof y);
         for (int i = 0; i < 512; i++) {
             int32_t want = i % 3 == n ? (int32_t)((uint32_t)x[i] * 2 + 2) : (int32_t)0xA5A5A5A5;
@@ -184,7 +170,7 @@ static void test_negative_offsets(void) {
     tile_arg args[] = {TILE_POINTER((uint16_t *)tile_buffer_data(dx) + 64, "fp16"),
                        TILE_POINTER((uint16_t *)tile_buffer_data(dy) + 64, "fp16"), TILE_I32(-63),
                        TILE_I64(-64)};
-    launch(source, args, 4, 4);
+    launch_source(source, args, 4, 1, 4);
     read_buffer(dy, y, sizeof y);
     for (int i = 0; i < 128; i++) {
         double want = i == 1 ? 1 : i == 0 ? 129 : 128 - i;
@@ -221,7 +207,7 @@ static void test_bools(void) {
                     TILE_BUFFER(da, "i1"),      TILE_BUFFER(db, "i1"),
                     TILE_BUFFER(dc, "i32"),     TILE_I32(n),
                     TILE_CONSTEXPR_INT("N", N), TILE_CONSTEXPR_STRING("HINT", hint ? ".cg" : "")};
-                launch(source, args, 6, size > 64 ? 4 : 2);
+                launch_source(source, args, 6, 1, size > 64 ? 4 : 2);
                 read_buffer(db, b, sizeof b), read_buffer(dc, c, sizeof c);
                 for (int i = 0; i < N; i++) {
                     bool v = i >= n || a[i];
