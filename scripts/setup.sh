@@ -21,7 +21,7 @@ installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'install o
 # g++ and the two compression libraries are for LLVM's static archives; ld.lld links those.
 need=()
 for package in gcc g++ cmake ninja-build flex bison lld zlib1g-dev libzstd-dev libxxhash-dev \
-    libcmocka-dev libjansson-dev; do
+    libcmocka-dev libjansson-dev libdlpack-dev; do
     installed $package || need+=($package)
 done
 llvm=

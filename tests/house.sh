@@ -37,7 +37,7 @@ allow ir/*.[chy] : ir/ support/
 allow frontend/*.[chly] : frontend/ ir/ support/ lexer.h parser.h stdlib.inc libdevice.inc
 allow codegen/*.[ch] : codegen/ ir/ support/
 allow runtime/compile.c : runtime/ codegen/ frontend/ ir/ support/
-allow "${runtime[@]}" : runtime/ codegen/host_exec.h ir/dtype.h support/
+allow "${runtime[@]}" : runtime/ tile.h codegen/host_exec.h ir/dtype.h support/
 allow tilec/*.[ch] : tilec/ runtime/tile.h codegen/codegen.h frontend/frontend.h ir/ support/
 allow examples/*.[ch] : common.h rows.h tile.h
 

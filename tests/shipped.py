@@ -43,7 +43,7 @@ def ptx_of(tile, source, example, plan, dtype, cols):
     args = tile.args(*[values[n] for n in plan["args"].split()], **plan["constexprs"])
     o, text = tile.options(plan), C.c_char_p()
     k = tile.kernel(os.path.join(source, "examples", example + ".tile"), plan["kernel"])
-    tile.check(tile.lib.tile_kernel_ptx(k, args, len(args), C.byref(o), C.byref(text), C.byref(tile.err)))
+    tile.device.call("tile_kernel_ptx", k, args, C.c_uint32(len(args)), C.byref(o), C.byref(text))
     return text.value.decode()
 
 
