@@ -32,7 +32,7 @@ tile_folder(codegen)
 target_include_directories(tile_codegen SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
 add_library(tile_jit OBJECT ${with_compiler})
 target_link_libraries(tile_jit PRIVATE tile_options)
-add_library(tile_tilec OBJECT tilec/driver.c tilec/describe.c tilec/options.c tilec/signature.c)
+add_library(tile_tilec OBJECT tilec/driver.c tilec/describe.c tilec/options.c tilec/run.c tilec/signature.c)
 target_link_libraries(tile_tilec PRIVATE tile_options)
 
 set(tile_objects)

@@ -3,7 +3,7 @@
 # must have LLVM.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tile)
-install(FILES runtime/tile.h TYPE INCLUDE)
+install(FILES runtime/tile.h runtime/tile_dlpack.h TYPE INCLUDE)
 
 set_target_properties(tile_runtime PROPERTIES EXPORT_NAME runtime)
 install(TARGETS tile_runtime EXPORT tileTargets)

@@ -8,6 +8,7 @@
 #include "support/clock.h"
 #include "tilec/describe.h"
 #include "tilec/options.h"
+#include "tilec/run.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -619,7 +620,8 @@ int tile_compiler_main(int argc, char **argv) {
         fprintf(stderr, "tilec: out of memory\n");
         return 1;
     }
-    int status = run(a, argc, argv);
+    bool is_run = argc > 1 && !strcmp(argv[1], "run");
+    int status = is_run ? run_main(a, argc - 1, argv + 1) : run(a, argc, argv);
     arena_destroy(a);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "codegen/codegen.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -153,6 +154,55 @@ static bool take_asserts(parse *p, const char *v) {
     return take_switch(p, "--asserts", v, &p->o->no_asserts);
 }
 
+// --- of tilec run
+
+static bool take_device(parse *p, const char *v) { return p->o->device = v, true; }
+
+static bool take_bench(parse *p, const char *v) {
+    return take_number(p, "--bench", v, 1, 1000000, false, &p->o->bench);
+}
+
+static bool take_grid(parse *p, const char *v) {
+    uint32_t *g = p->o->grid;
+    char end;
+    int n = sscanf(v, "%9" SCNu32 "%c", &g[0], &end) == 1                       ? 1
+            : sscanf(v, "%9" SCNu32 ",%9" SCNu32 "%c", &g[0], &g[1], &end) == 2 ? 2
+            : sscanf(v, "%9" SCNu32 ",%9" SCNu32 ",%9" SCNu32 "%c", &g[0], &g[1], &g[2], &end) == 3
+                ? 3
+                : 0;
+    for (int i = n; i < 3; i++)
+        g[i] = 1;
+    return (n && g[0] && g[1] && g[2]) ||
+           wrong(p, "--grid", v, "one to three numbers from 1, as in 8 or 8,4");
+}
+
+/// The argument of that name, added if it is new.
+static run_arg *find_arg(parse *p, sv name) {
+    for (uint32_t i = 0; i < p->o->args.len; i++)
+        if (sv_equal(p->o->args.data[i].name, name))
+            return &p->o->args.data[i];
+    VEC_PUSH(p->arena, p->o->args, ((run_arg){.name = name}));
+    return &p->o->args.data[p->o->args.len - 1];
+}
+
+static bool take_arg(parse *p, const char *v) {
+    run_arg a;
+    if (!parse_run_arg(p->arena, sv_from(v), &a, p->message))
+        return false;
+    run_arg *to = find_arg(p, a.name);
+    a.saved = to->saved;
+    *to = a;
+    return true;
+}
+
+static bool take_save(parse *p, const char *v) {
+    const char *eq = strchr(v, '=');
+    if (!eq || eq == v || !eq[1])
+        return wrong(p, "--save", v, "NAME=FILE");
+    find_arg(p, (sv){v, (size_t)(eq - v)})->saved = eq + 1;
+    return true;
+}
+
 #define FLAG_OPTION(name)                                                                          \
     static bool take_##name(parse *p, const char *v) { return (void)v, p->o->name = true; }
 FLAG_OPTION(resource_usage)
@@ -170,12 +220,14 @@ enum { READING, LOADING, LOWERING, GENERATING, ANY_STAGE = 3, OF_SOURCE = 4 };
 
 /// One row per option: its name, what its value is called (NULL: it takes none), how it is taken,
 /// what it is for.
-static const struct {
+typedef struct row {
     const char *name, *value;
     take_fn *take;
     unsigned used;
     const char *help;
-} table[] = {
+} row;
+
+static const row table[] = {
     {"-o", "PATH", take_output, READING, "output file; '-' is standard output"},
     {"--emit", "KIND", take_emit, READING, "ptx (default), cubin, llvm, tile, ast, json"},
     {"--arch", "ARCH", take_arch, GENERATING,
@@ -212,36 +264,74 @@ static const struct {
 enum { NUM_OPTIONS = sizeof table / sizeof *table };
 _Static_assert(NUM_OPTIONS <= 32, "options are a set of bits");
 
+static const row run_table[] = {
+    {"--grid", "X[,Y[,Z]]", take_grid, 0, "programs per axis"},
+    {"--arg", "NAME=VALUE", take_arg, 0,
+     "an argument: a number, a constexpr, or a tensor, see below"},
+    {"--kernel", "NAME", take_kernel, 0, "which one, if the file has several"},
+    {"-D", "NAME=VALUE", take_arg, 0, "the same, as for compiling"},
+    {"--device", "NAME", take_device, 0, "cpu (default) or cuda:N"},
+    {"--num-warps", "N", take_num_warps, 0, "warps per program (4)"},
+    {"--num-ctas", "N", take_num_ctas, 0, "thread blocks per program (1)"},
+    {"--num-stages", "N", take_num_stages, 0, "pipeline stages (3)"},
+    {"--maxnreg", "N", take_maxnreg, 0, "most registers per thread"},
+    {"--asserts", "on|off", take_asserts, 0, "compile device_assert and assert (on)"},
+    {"--bench", "N", take_bench, 0, "launch N times more, and print the median time"},
+    {"--save", "NAME=FILE", take_save, 0, "write a tensor's bytes to a file afterwards"},
+    {"--help", NULL, take_help, 0, "print this"},
+};
+enum { NUM_RUN_OPTIONS = sizeof run_table / sizeof *run_table };
+
+static void print_rows(const row *rows, int n, strbuf *out) {
+    for (int i = 0; i < n; i++) {
+        bool is_long = rows[i].name[1] == '-';
+        sv left = rows[i].value ? sv_format(out->arena, "%s%s%s", rows[i].name, is_long ? "=" : " ",
+                                            rows[i].value)
+                                : sv_from(rows[i].name);
+        strbuf_printf(out, "  %-22.*s %s\n", SV_ARG(left), rows[i].help);
+    }
+}
+
 void options_print_help(strbuf *out) {
     strbuf_puts(
         out,
         "usage: tilec [options] FILE.tile [FILE2 ...]\n"
+        "       tilec run [options] FILE.tile      (tilec run --help)\n"
         "Compiles each file to FILE.ptx in the current directory; '-' reads standard input.\n\n");
-    for (size_t i = 0; i < NUM_OPTIONS; i++) {
-        bool is_long = table[i].name[1] == '-';
-        sv left = table[i].value ? sv_format(out->arena, "%s%s%s", table[i].name,
-                                             is_long ? "=" : " ", table[i].value)
-                                 : sv_from(table[i].name);
-        strbuf_printf(out, "  %-22.*s %s\n", SV_ARG(left), table[i].help);
-    }
+    print_rows(table, NUM_OPTIONS, out);
     strbuf_puts(out, "\nOf an option given again the last counts. "
                      "Exit status: 0, 1 after errors in the input, 2 for a wrong option.\n");
 }
 
+void options_print_run_help(strbuf *out) {
+    strbuf_puts(out, "usage: tilec run --grid=X [--arg NAME=VALUE ...] [options] FILE.tile\n"
+                     "Runs a kernel without a host program, and prints what it changed.\n\n");
+    print_rows(run_table, NUM_RUN_OPTIONS, out);
+    strbuf_puts(
+        out,
+        "\nA tensor is DTYPE[SIZE,...]:INIT, contiguous, as in x=fp32[64,1000]:randn. INIT: "
+        "randn,\n"
+        "rand (0 to 1), arange, a number for all elements, @FILE (its bytes), or nothing: every\n"
+        "byte is 0xff then, NaN in floats. Random numbers are the same every time. On cpu, "
+        "accesses\n"
+        "outside of the tensors are reported with the kernel's line.\n"
+        "Exit status: 0, 1 if the kernel does not compile or fails, 2 for a wrong option.\n");
+}
+
 /// Finds the option that `arg` names; *joined gets a value written in the same word, if any.
-static int find_option(const char *arg, const char **joined) {
+static int find_option(const row *rows, int n, const char *arg, const char **joined) {
     *joined = NULL;
-    for (int i = 0; i < NUM_OPTIONS; i++)
-        if (!strcmp(arg, table[i].name))
+    for (int i = 0; i < n; i++)
+        if (!strcmp(arg, rows[i].name))
             return i;
-    for (int i = 0; i < NUM_OPTIONS; i++) {
-        size_t n = strlen(table[i].name);
-        if (!table[i].value || strncmp(arg, table[i].name, n) != 0)
+    for (int i = 0; i < n; i++) {
+        size_t len = strlen(rows[i].name);
+        if (!rows[i].value || strncmp(arg, rows[i].name, len) != 0)
             continue;
-        bool is_long = table[i].name[1] == '-';
-        if (is_long && arg[n] != '=')
+        bool is_long = rows[i].name[1] == '-';
+        if (is_long && arg[len] != '=')
             continue;
-        *joined = arg + n + is_long;
+        *joined = arg + len + is_long;
         return i;
     }
     return -1;
@@ -290,35 +380,65 @@ static bool check_together(parse *p) {
     return !p->message->len;
 }
 
-bool options_parse(arena *a, int argc, char **argv, options *out, sv *message) {
-    *out = (options){.arch = "sm_80", .num_warps = 4, .num_ctas = 1, .num_stages = 3};
-    parse p = {.arena = a, .o = out, .message = message};
+/// Reads the words of a command line by a table.
+static bool scan(parse *p, const row *rows, int n, int argc, char **argv) {
     bool only_files = false;
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i], *value;
         if (only_files || arg[0] != '-' || !arg[1]) {
-            VEC_PUSH(a, out->files, arg);
+            VEC_PUSH(p->arena, p->o->files, arg);
             continue;
         }
         if (!strcmp(arg, "--")) {
             only_files = true;
             continue;
         }
-        int option = find_option(arg, &value);
+        int option = find_option(rows, n, arg, &value);
         if (option < 0) {
-            *message = sv_format(a, "unknown option '%s'", arg);
+            *p->message = sv_format(p->arena, "unknown option '%s'", arg);
             return false;
         }
-        if (table[option].value && !value) {
+        if (rows[option].value && !value) {
             if (i + 1 == argc) {
-                *message = sv_format(a, "option '%s' needs a value: %s", arg, table[option].value);
+                *p->message =
+                    sv_format(p->arena, "option '%s' needs a value: %s", arg, rows[option].value);
                 return false;
             }
             value = argv[++i];
         }
-        if (!table[option].take(&p, value))
+        if (!rows[option].take(p, value))
             return false;
-        out->given |= 1u << option;
+        p->o->given |= 1u << option;
     }
-    return out->help || out->version || check_together(&p);
+    return true;
+}
+
+static const options defaults = {
+    .arch = "sm_80", .num_warps = 4, .num_ctas = 1, .num_stages = 3, .device = "cpu"};
+
+bool options_parse(arena *a, int argc, char **argv, options *out, sv *message) {
+    *out = defaults;
+    parse p = {.arena = a, .o = out, .message = message};
+    return scan(&p, table, NUM_OPTIONS, argc, argv) &&
+           (out->help || out->version || check_together(&p));
+}
+
+bool options_parse_run(arena *a, int argc, char **argv, options *out, sv *message) {
+    *out = defaults;
+    parse p = {.arena = a, .o = out, .message = message};
+    if (!scan(&p, run_table, NUM_RUN_OPTIONS, argc, argv))
+        return false;
+    if (out->help)
+        return true;
+    if (out->files.len != 1)
+        *message = out->files.len ? SV("more than one input file") : SV("no input file");
+    else if (!out->grid[0])
+        *message = SV("--grid is missing: how many programs are to run?");
+    else if (out->kernels.len > 1)
+        *message = SV("--kernel: one at a time");
+    for (uint32_t i = 0; i < out->args.len && !message->len; i++)
+        if (out->args.data[i].saved && !out->args.data[i].is_tensor)
+            *message = sv_format(a, "--save: there is no tensor '%" SV_FMT "' among the arguments",
+                                 SV_ARG(out->args.data[i].name));
+    return !message->len;
 }

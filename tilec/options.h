@@ -28,6 +28,18 @@ typedef struct signature {
     uint32_t num_args;
 } signature;
 
+/// tilec run: --arg NAME=DTYPE[SHAPE]:INIT, or NAME=VALUE.
+typedef struct run_arg {
+    sv name;
+    bool is_tensor;
+    fe_constant value; ///< if no tensor
+    dtype type;
+    uint32_t rank;
+    int64_t shape[8];
+    sv init;           ///< what it holds before: the text after ':'
+    const char *saved; ///< --save NAME=FILE, or NULL
+} run_arg;
+
 typedef struct options {
     string_list files, kernels, include_dirs;
     VEC(definition) definitions;
@@ -42,12 +54,18 @@ typedef struct options {
     uint32_t given;       ///< a bit for each option of the table
     bool has_emit;        ///< --emit is given
     unsigned ptx_version; ///< 78 for 7.8; 0: the lowest that does
+    const char *device;   ///< tilec run: these three
+    VEC(run_arg) args;
+    uint32_t grid[3], bench;
     bool no_fp_fusion, no_asserts, resource_usage, time, check, json, list, depend, version, help;
 } options;
 
 /// Parses argv. On a wrong option fills `message` (in the arena) and returns false.
 bool options_parse(arena *a, int argc, char **argv, options *out, sv *message);
+/// The same for `tilec run`.
+bool options_parse_run(arena *a, int argc, char **argv, options *out, sv *message);
 void options_print_help(strbuf *out);
+void options_print_run_help(strbuf *out);
 /// An option given, if any, that makes no sense for a file of tile IR.
 const char *options_source_only(const options *o);
 
@@ -55,5 +73,7 @@ const char *options_source_only(const options *o);
 bool parse_constant(arena *a, sv text, fe_constant *out);
 /// Parses --signature's text; on failure *message says what is wrong.
 bool parse_signature(arena *a, sv text, signature *out, sv *message);
+/// Parses --arg's text, likewise.
+bool parse_run_arg(arena *a, sv text, run_arg *out, sv *message);
 
 #endif

@@ -1,6 +1,6 @@
 // The small languages of the command line: values after -D NAME=, and --signature
 // 'kernel(x=*fp32:16, n=i32, flag=i32=1, BLOCK=1024)', where ':16' says divisible by 16 and '=1'
-// says that the integer is 1.
+// says that the integer is 1; and --arg 'x=fp32[64,1000]:randn' of tilec run.
 #include "tilec/options.h"
 
 #include <ctype.h>
@@ -179,5 +179,74 @@ bool parse_signature(arena *a, sv text, signature *out, sv *message) {
     }
     out->args = args.data;
     out->num_args = args.len;
+    return true;
+}
+
+/// "f32" for "fp32" will do.
+static dtype tensor_dtype(arena *a, sv name) {
+    dtype t = dtype_from_name(name);
+    if (t == DT_VOID && name.len == 3 && name.data[0] == 'f')
+        t = dtype_from_name(sv_format(a, "fp%.2s", name.data + 1));
+    return t;
+}
+
+static bool parse_shape(sv text, run_arg *out) {
+    uint64_t elements = 1;
+    sv size;
+    while (text.len) {
+        int64_t n;
+        bool more = memchr(text.data, ',', text.len) != NULL;
+        cut(text, ',', &size, &text);
+        char digits[24];
+        if (!size.len || size.len >= sizeof digits || out->rank == 8 || (more && !text.len))
+            return false;
+        memcpy(digits, size.data, size.len);
+        digits[size.len] = 0;
+        if (!parse_int(digits, &n) || n < 0 || n > INT64_C(1) << 40)
+            return false;
+        out->shape[out->rank++] = n;
+        elements *= n ? (uint64_t)n : 1;
+        if (elements > UINT64_C(1) << 40)
+            return false;
+    }
+    return out->rank > 0;
+}
+
+bool parse_run_arg(arena *a, sv text, run_arg *out, sv *message) {
+    *out = (run_arg){0};
+    sv value, head, rest;
+    if (!cut(text, '=', &out->name, &value) || !out->name.len || !value.len) {
+        *message = sv_format(a, "--arg: expected NAME=VALUE, got '%" SV_FMT "'", SV_ARG(text));
+        return false;
+    }
+    if (*value.data == '\'' || *value.data == '"' || !memchr(value.data, '[', value.len)) {
+        if (parse_constant(a, value, &out->value))
+            return true;
+        *message = sv_format(a,
+                             "--arg %" SV_FMT ": expected a number, True, False, None, 'text', a "
+                             "dtype, or a tensor such as fp32[64,1000]:randn, got '%" SV_FMT "'",
+                             SV_ARG(out->name), SV_ARG(value));
+        return false;
+    }
+    out->is_tensor = true;
+    cut(value, '[', &head, &rest);
+    out->type = tensor_dtype(a, head);
+    sv shape;
+    if (out->type == DT_VOID || out->type == DT_PTR) {
+        *message = sv_format(a, "--arg %" SV_FMT ": no dtype is called '%" SV_FMT "'",
+                             SV_ARG(out->name), SV_ARG(head));
+        return false;
+    }
+    bool closed = memchr(rest.data, ']', rest.len) != NULL;
+    cut(rest, ']', &shape, &rest);
+    bool has_init = rest.len && *rest.data == ':';
+    if (!closed || (rest.len && (!has_init || rest.len == 1)) || !parse_shape(shape, out)) {
+        *message = sv_format(a,
+                             "--arg %" SV_FMT ": expected a tensor such as fp32[64,1000] or "
+                             "fp32[8]:randn, got '%" SV_FMT "'",
+                             SV_ARG(out->name), SV_ARG(value));
+        return false;
+    }
+    out->init = has_init ? (sv){rest.data + 1, rest.len - 1} : SV("");
     return true;
 }
