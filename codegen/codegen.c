@@ -188,6 +188,13 @@ static bool choose_ptx_version(ptx_job *j) {
     }
     if (asked)
         j->ptx_version = asked;
+    if (j->ptx_version > llvm_newest_ptx()) {
+        diag_error(j->module->diag, SRC_NONE,
+                   "the program needs PTX %u.%u or newer; LLVM %s writes up to %u.%u",
+                   j->ptx_version / 10, j->ptx_version % 10, cg_llvm_version(),
+                   llvm_newest_ptx() / 10, llvm_newest_ptx() % 10);
+        return false;
+    }
     return true;
 }
 

@@ -96,6 +96,49 @@ static void emit_instance(emitter *e, const ir_op *op, const asm_form *form, uns
     }
 }
 
+/// What instructions newer than PTX 8.0 are known by, and the version that has them.
+static const struct {
+    const char *mark;
+    unsigned version;
+} newer_instructions[] = {
+    {"multimem.", 81},
+    {"st.async", 81},
+    {"red.async", 81},
+    {"e4m3x2", 81},
+    {"e5m2x2", 81},
+    {".v2.f32.add", 81},
+    {".v4.f32.add", 81},
+    {".v8.f16.add", 81},
+    {"fence.proxy.tensormap", 83},
+    {"tensormap.", 83},
+    {"tcgen05.", 86},
+    {".f32x2", 86},
+    {"e2m1", 86},
+    {"e2m3", 86},
+    {"e3m2", 86},
+    {"ue8m0", 86},
+    {"redux.sync.max.f32", 86},
+    {"redux.sync.min.f32", 86},
+    {"clusterlaunchcontrol.", 86},
+    {"cvt.rs.", 87},
+    {"kind::", 87},
+    {".v8.b32", 88},
+    {".v8.f32", 88},
+    {".v4.b64", 88},
+    {".v4.f64", 88},
+};
+
+/// The text may hold anything. Every driver that we know reads 8.0; what is newer is told by its
+/// name, and where this does not know it, --ptx says it.
+static void need_ptx_of_asm(emitter *e, sv text) {
+    if (!e->options->ptx_version)
+        nvptx_need_ptx(e, 80);
+    for (size_t i = 0; i < sizeof newer_instructions / sizeof *newer_instructions; i++)
+        if (memmem(text.data, text.len, newer_instructions[i].mark,
+                   strlen(newer_instructions[i].mark)))
+            nvptx_need_ptx(e, newer_instructions[i].version);
+}
+
 void nvptx_inline_asm(emitter *e, const ir_op *op) {
     asm_form form;
     asm_form_read(e->arena, ir_get_str(op, ATTR_CONSTRAINTS),
@@ -106,8 +149,7 @@ void nvptx_inline_asm(emitter *e, const ir_op *op) {
         results[i] = emit_new_regs(e, count);
         emit_set_regs(e, op->results[i], results[i]);
     }
-    if (!e->options->ptx_version)
-        nvptx_need_ptx(e, 80); // the text may hold anything: every driver that we know reads this
+    need_ptx_of_asm(e, ir_get_str(op, ATTR_TEXT));
     for (unsigned i = 0; i < count; i += pack)
         emit_instance(e, op, &form, i, results);
 }

@@ -2,7 +2,8 @@
 // each; then every name whose binding differs between the two ends becomes a result of the `if`
 // op. An arm that has returned does not take part: its names are dead, and what follows the `if`
 // is lowered inside the other arm, so that most early returns need no flag. Only where it is not
-// known whether an arm has returned does a `returned` flag guard the rest (lower_rest).
+// known whether an arm has returned does a `returned` flag guard the rest (lower_rest). `continue`
+// goes the same way, but for the names: they live on in the next iteration.
 #include "frontend/scope.h"
 #include "frontend/semantics.h"
 
@@ -128,7 +129,7 @@ static ir_value *take_leaf(void *ctx, ir_value *leaf) {
 static bool is_live(const merge *m, unsigned arm) {
     flow how = m->fork->arms[arm].flow;
     if (sv_equal(m->name, SCOPE_RESULT))
-        return how != FLOW_NEXT;
+        return how == FLOW_RETURN || (how == FLOW_MAYBE && !m->fork->in_loop);
     return how != FLOW_RETURN && !m->fork->ends_function;
 }
 
@@ -252,7 +253,7 @@ static flow merge_flow(merge *m) {
         if (how[arm] == FLOW_MAYBE && b)
             from[arm] = b->value.ir;
         else
-            from[arm] = materialize_in(m, arm, value_bool(how[arm] == FLOW_RETURN)).ir;
+            from[arm] = materialize_in(m, arm, value_bool(flow_has_ended(how[arm]))).ir;
     }
     m->name = SCOPE_RETURNED;
     value flag = placeholder(m, from[0], from[1]);
@@ -264,6 +265,7 @@ void fork_begin(lowering *lo, fork *f, ir_value *cond, src_range range) {
     *f = (fork){.cond = cond, .range = range, .before = lo->b, .start = scope_save(lo->scope)};
     const ir_op *parent = lo->b.block->parent;
     f->by_select = parent && (parent->opcode == OP_REDUCE || parent->opcode == OP_SCAN);
+    f->in_loop = lo->frames->runtime_loops || lo->frames->static_loops;
     lo->frames->regions++;
     lower_open_region(lo, range);
 }
@@ -349,12 +351,12 @@ flow lower_if(lowering *lo, const ast_stmt *s, ast_stmt *const *rest, uint32_t n
     fork_enter(lo, &f, 1);
     flow how1 = lower_block(lo, s->orelse.data, s->orelse.len);
     lo->frames->is_tail = was_tail;
-    if (how0 == FLOW_RETURN && how1 != FLOW_RETURN) {
+    if (flow_has_ended(how0) && !flow_has_ended(how1)) {
         how1 = lower_rest(lo, how1, rest, n);
         *took_rest = true;
     }
     fork_leave(lo, &f, 1, how1);
-    if (how1 == FLOW_RETURN && how0 != FLOW_RETURN) {
+    if (flow_has_ended(how1) && !flow_has_ended(how0)) {
         fork_enter(lo, &f, 0);
         how0 = lower_rest(lo, how0, rest, n);
         fork_leave(lo, &f, 0, how0);

@@ -324,6 +324,7 @@ static void lower_body(lowering *lo, const ast_stmt *s) {
     lo->frames->runtime_loops++;
     lower_open_region(lo, s->range);
     lower_block(lo, s->body.data, s->body.len);
+    scope_remove(lo->scope, SCOPE_RETURNED); // of this iteration
     lo->regions--;
     lo->frames->runtime_loops--;
     lo->frames->is_tail = was_tail;
@@ -412,7 +413,7 @@ static void lower_runtime_for(lowering *lo, const ast_stmt *s, const value *rang
 }
 
 /// Lowers the body once more, where that is decided at compile time. What follows the loop is not
-/// reached unless it gives FLOW_NEXT; *goes_on is false after an error.
+/// reached if it gives FLOW_RETURN; *goes_on is false after an error.
 static flow lower_iteration(lowering *lo, const ast_stmt *s, const value *variable, bool *goes_on) {
     *goes_on = lower_count(lo, s->range);
     if (*goes_on && ++lo->unrolled > MAX_UNROLLED) {
@@ -427,8 +428,9 @@ static flow lower_iteration(lowering *lo, const ast_stmt *s, const value *variab
         lower_assign(lo, s->targets.data[0], *variable, true);
     uint32_t errors = diag_error_count(lo->diag);
     flow how = lower_block(lo, s->body.data, s->body.len);
+    scope_remove(lo->scope, SCOPE_RETURNED);
     *goes_on = diag_error_count(lo->diag) == errors; // else the next would say the same
-    return how;
+    return how == FLOW_RETURN ? how : FLOW_NEXT;
 }
 
 /// Marks that statements of a loop that is unrolled are lowered; gives what is_tail was.

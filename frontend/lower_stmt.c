@@ -1,6 +1,6 @@
 // Statements, one after the other. A block says how it ends (flow): whether what follows it runs
-// always, never, or only where a `returned` flag is false. if and loops are in lower_control.c and
-// lower_loop.c.
+// always, never, or only where a `returned` flag is false, after `return` and `continue`. if and
+// loops are in lower_control.c and lower_loop.c.
 #include "frontend/scope.h"
 
 // --- assignment
@@ -147,6 +147,13 @@ static flow lower_return(lowering *lo, const ast_stmt *s) {
     return FLOW_RETURN;
 }
 
+static flow lower_continue(lowering *lo, const ast_stmt *s) {
+    if (lo->frames->runtime_loops || lo->frames->static_loops)
+        return FLOW_CONTINUE;
+    lower_error(lo, s->range, "'continue' stands in no loop");
+    return FLOW_NEXT;
+}
+
 void lower_add_assert(lowering *lo, ir_value *cond, ir_value *mask, sv text) {
     if (lo->options->no_asserts)
         return;
@@ -200,16 +207,14 @@ static void refuse(lowering *lo, const ast_stmt *s) {
         {"global", "; pass the value as an argument"},
         {"nonlocal", "; pass the value as an argument"},
     };
-    sv name = s->kind == STMT_BREAK      ? SV("break")
-              : s->kind == STMT_CONTINUE ? SV("continue")
-              : s->kind == STMT_IMPORT   ? SV("import")
-              : s->kind == STMT_DEF      ? SV("def")
-                                         : s->name;
+    sv name = s->kind == STMT_BREAK    ? SV("break")
+              : s->kind == STMT_IMPORT ? SV("import")
+              : s->kind == STMT_DEF    ? SV("def")
+                                       : s->name;
     const char *instead = s->kind == STMT_BREAK ? "; use a 'while' whose condition ends the loop"
-                          : s->kind == STMT_CONTINUE ? "; put the rest of the body into an 'if'"
-                          : s->kind == STMT_IMPORT   ? "; import at the top of the file"
-                          : s->kind == STMT_DEF ? "; define the function at the top of the file"
-                                                : "";
+                          : s->kind == STMT_IMPORT ? "; import at the top of the file"
+                          : s->kind == STMT_DEF    ? "; define the function at the top of the file"
+                                                   : "";
     for (size_t i = 0; i < sizeof advice / sizeof *advice; i++)
         if (sv_is(name, advice[i].name))
             instead = advice[i].instead;
@@ -247,8 +252,9 @@ static flow lower_stmt(lowering *lo, const ast_stmt *s) {
     case STMT_IF:
     case STMT_PASS:
         return FLOW_NEXT;
-    case STMT_BREAK:
     case STMT_CONTINUE:
+        return lower_continue(lo, s);
+    case STMT_BREAK:
     case STMT_IMPORT:
     case STMT_DEF:
     case STMT_UNSUPPORTED:
@@ -263,13 +269,13 @@ static flow lower_stmt(lowering *lo, const ast_stmt *s) {
 flow lower_rest(lowering *lo, flow before, ast_stmt *const *stmts, uint32_t n) {
     if (before == FLOW_NEXT)
         return lower_block(lo, stmts, n);
-    if (before == FLOW_RETURN || n == 0)
+    if (flow_has_ended(before) || n == 0)
         return before;
     fork f;
     bool was_tail = lo->frames->is_tail;
     fork_begin(lo, &f, scope_find(lo->scope, SCOPE_RETURNED)->value.ir, stmts[0]->range);
     fork_enter(lo, &f, 0);
-    fork_leave(lo, &f, 0, FLOW_RETURN);
+    fork_leave(lo, &f, 0, f.in_loop ? FLOW_CONTINUE : FLOW_RETURN);
     fork_enter(lo, &f, 1);
     scope_remove(lo->scope, SCOPE_RESULT);
     flow how = lower_block(lo, stmts, n);

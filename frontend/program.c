@@ -254,11 +254,30 @@ static void import_triton_member(fe_program *p, fe_module *m, const ast_import *
     add_symbol(p, m, s);
 }
 
+/// A module of Triton's that a project passes on under the name it always has:
+/// `from project.utils import tl, triton`.
+static sv passed_on(sv name) {
+    static const struct {
+        const char *name, *canonical;
+    } known[] = {
+        {"triton", "triton"}, {"tl", "tl"}, {"libdevice", "libdevice"}, {"tldevice", "libdevice"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (sv_is(name, known[i].name))
+            return sv_from(known[i].canonical);
+    return (sv){0};
+}
+
 /// from .file import name [as alias]
 static void import_from_file(fe_program *p, fe_module *m, const ast_import *im) {
     const fe_module *from = im->path.len ? find_import(p, m, im) : NULL;
     symbol s = {.kind = SYMBOL_FOREIGN, .path = im->path, .range = im->range};
     s.name = im->alias.len ? im->alias : im->name;
+    if (!from && passed_on(im->name).len) {
+        s.kind = SYMBOL_TRITON;
+        s.path = passed_on(im->name);
+        add_symbol(p, m, s);
+        return;
+    }
     if (!from) {
         if (!im->path.len)
             s.problem = "a function is imported by 'from .file import name'";
@@ -307,6 +326,12 @@ static void check_import(fe_program *p, const fe_module *importer, symbol *s) {
     const fe_module *m = s->from_module;
     if (s->kind != SYMBOL_IMPORT || program_resolve(&m, s->member))
         return;
+    if (passed_on(s->member).len) { // found, but how it gets there is not understood
+        s->kind = SYMBOL_TRITON;
+        s->path = passed_on(s->member);
+        s->member = (sv){0};
+        return;
+    }
     s->problem = sv_format(p->arena, "'%s' has no function or constant '%" SV_FMT "'",
                            diag_file_path(p->diag, s->from_module->file), SV_ARG(s->member))
                      .data;

@@ -40,7 +40,7 @@ typedef struct scope_state {
 
 /// Names that the source cannot spell, for values that ride along with the variables.
 #define SCOPE_RESULT SV("$result")     ///< what the function has returned
-#define SCOPE_RETURNED SV("$returned") ///< i1: whether it has returned, where that is not known
+#define SCOPE_RETURNED SV("$returned") ///< i1: whether it has, or the iteration has ended
 #define SCOPE_VALUE SV("$value")       ///< of the conditional expression being lowered
 
 void scope_init(scope *s, arena *a, const fe_module *m);
@@ -76,14 +76,16 @@ typedef struct call_frame {
 
 /// How a block of statements ends.
 typedef enum flow {
-    FLOW_NEXT,   ///< goes on to what follows
-    FLOW_MAYBE,  ///< has returned if SCOPE_RETURNED is true
-    FLOW_RETURN, ///< has returned
+    FLOW_NEXT,     ///< goes on to what follows
+    FLOW_MAYBE,    ///< has ended, in one of the two ways below, if SCOPE_RETURNED is true
+    FLOW_RETURN,   ///< has returned
+    FLOW_CONTINUE, ///< has ended this iteration of the loop; names live on
 } flow;
+static inline bool flow_has_ended(flow how) { return how == FLOW_RETURN || how == FLOW_CONTINUE; }
 
 // --- lower_stmt.c
 flow lower_block(lowering *lo, ast_stmt *const *stmts, uint32_t n);
-/// What follows statements that ended in `before`: skipped at run time where they have returned.
+/// What follows statements that ended in `before`: skipped at run time where they have ended.
 flow lower_rest(lowering *lo, flow before, ast_stmt *const *stmts, uint32_t n);
 /// Assigns to a name or a tuple of names. A number becomes a run-time scalar unless
 /// keeps_constexpr.
@@ -103,6 +105,7 @@ typedef struct fork {
     scope_state start;
     bool by_select;     ///< inside a combine region: both arms run, and select picks
     bool ends_function; ///< no name is read after it; set before fork_join
+    bool in_loop;       ///< what ends an arm is `continue`: `return` is refused there
     branch arms[2];
 } fork;
 void fork_begin(lowering *lo, fork *f, ir_value *cond, src_range range);

@@ -1,6 +1,6 @@
 // What the language computes, statement by statement, against the same in C: tuples that go round
 // loops and through branches, starred calls, functions as values, slices, compile-time loops and
-// functions, early returns in helpers, names that hold one thing now and another later.
+// functions, early returns in helpers, `continue`, names that hold one thing now and another later.
 #include "run.h"
 
 enum { N = 37, BLOCK = 64 };
@@ -192,6 +192,84 @@ static void test_loops(int m) {
     }
 }
 
+/// `continue` in run-time and unrolled loops, known now or not, bare, nested and after changes.
+static void test_continue(int m) {
+    run("",
+        "    a, s = v, m\n"
+        "    for i in range(12):\n"
+        "        if i % 4 == 1:\n"
+        "            continue\n"
+        "        s += i\n"
+        "        if i > 2:\n"
+        "            s ^= 5\n"
+        "            if s % 3 == 0:\n"
+        "                a += 1000 + s\n"
+        "                continue\n"
+        "            a += 1\n"
+        "        for j in tl.static_range(4):\n"
+        "            if j == 1:\n"
+        "                continue\n"
+        "            if (s + j) % 2 == 0:\n"
+        "                a += 7\n"
+        "                if s > 20:\n"
+        "                    continue\n"
+        "                s += 1\n"
+        "            a = a * 3 - j\n"
+        "        k = s % 8\n"
+        "        while k > 0:\n"
+        "            k -= 1\n"
+        "            if k == 3:\n"
+        "                a -= 11\n"
+        "                continue\n"
+        "            elif k == 2:\n"
+        "                pass\n"
+        "            else:\n"
+        "                a ^= k\n"
+        "                continue\n"
+        "            a += 2\n"
+        "        if s % 5 == 2:\n"
+        "            continue\n"
+        "        else:\n"
+        "            a += s\n"
+        "    tl.store(y + o, a + s)\n",
+        m);
+    for (int e = 0; e < BLOCK; e++) {
+        uint32_t a = (uint32_t)element(e); // wraps
+        int32_t s = m;
+        for (int i = 0; i < 12; i++) {
+            if (i % 4 == 1)
+                continue;
+            s += i;
+            if (i > 2) {
+                s ^= 5;
+                if (s % 3 == 0) {
+                    a += (uint32_t)(1000 + s);
+                    continue;
+                }
+                a++;
+            }
+            for (int j = 0; j < 4; j++) {
+                if (j == 1)
+                    continue;
+                if ((s + j) % 2 == 0) {
+                    a += 7;
+                    if (s > 20)
+                        continue;
+                    s++;
+                }
+                a = a * 3 - (uint32_t)j;
+            }
+            for (int k = s % 8; k > 0;) {
+                k--;
+                a = k == 3 ? a - 11 : k == 2 ? a + 2 : a ^ (uint32_t)k;
+            }
+            a += s % 5 == 2 ? 0 : (uint32_t)s;
+        }
+        int32_t want = (int32_t)(a + (uint32_t)s);
+        expect(got[e] == want, "continue, %d: element %d is %d, not %d", m, e, got[e], want);
+    }
+}
+
 int main(void) {
     open_test_device();
     for (int i = 0; i < N; i++)
@@ -202,6 +280,7 @@ int main(void) {
         test_returns(m);
         test_compile_time(m);
         test_loops(m);
+        test_continue(m);
     }
     return finish();
 }
