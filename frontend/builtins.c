@@ -153,7 +153,41 @@ const char *guess_text(lowering *lo, const name_guess *g) {
     return sv_format(lo->arena, "; did you mean '%" SV_FMT "'?", SV_ARG(g->best)).data;
 }
 
+/// Names of CUDA, Python and its libraries, and what has their place here.
+static const struct {
+    const char *name, *instead;
+} elsewhere[] = {
+    {"blockIdx", "the place of a program in the grid is tl.program_id(axis)"},
+    {"gridDim", "the extent of the grid is tl.num_programs(axis)"},
+    {"threadIdx", "a program is written for all its threads at once: tl.arange(0, N)"},
+    {"blockDim", "a program is written for all its threads at once: tl.arange(0, N)"},
+    {"__syncthreads", "barriers are placed where they are needed; tl.debug_barrier() is one more"},
+    {"syncthreads", "barriers are placed where they are needed; tl.debug_barrier() is one more"},
+    {"torch", "a kernel has tl and libdevice: tl.float32, tl.exp(x)"},
+    {"numpy", "a kernel has tl and libdevice: tl.float32, tl.exp(x)"},
+    {"np", "a kernel has tl and libdevice: tl.float32, tl.exp(x)"},
+    {"math", "import it at the top of the file, for constants; of tiles there is tl.exp(x)"},
+    {"inf", "write float('inf')"},
+    {"nan", "write float('nan')"},
+    {"relu", "write tl.maximum(x, 0.0)"},
+    {"silu", "write x * tl.sigmoid(x)"},
+    {"gelu", "write 0.5 * x * (1 + tl.erf(x * 0.70710678))"},
+    {"square", "write x * x"},
+    {"mean", "write tl.sum(x, axis) / n"},
+    {"concat", "write tl.cat(x, y)"},
+    {"concatenate", "write tl.cat(x, y)"},
+    {"stack", "write tl.join(x, y)"},
+    {"matmul", "sum products: tl.sum(a[:, :, None] * b[None, :, :], axis=1)"},
+    {"ones", "write tl.full(shape, 1, dtype)"},
+    {"empty", "write tl.zeros(shape, dtype)"},
+    {"full_like", "write tl.full(x.shape, value, x.dtype)"},
+    {"ones_like", "write tl.full(x.shape, 1, x.dtype)"},
+};
+
 const char *builtin_suggest(lowering *lo, sv module, sv wrong) {
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (sv_is(wrong, elsewhere[i].name))
+            return sv_format(lo->arena, "; %s", elsewhere[i].instead).data;
     name_guess g = guess_begin(wrong);
     for (unsigned i = 0; i < TABLE_SIZE; i++)
         if (is_member(&table[i], module) && !(table[i].flags & BUILTIN_REFUSED))
@@ -284,8 +318,9 @@ static bool check_kind(lowering *lo, const builtin *bi, const parameter *p, valu
             return true;
         if (v->kind == VALUE_NONE && sv_is(p->fallback, "None"))
             return true;
-        lower_error(lo, place, "%s(): '%" SV_FMT "' must be %s, not %s", bi->name, SV_ARG(p->name),
-                    kinds[i].wanted, sem_describe(lo, v));
+        lower_error(lo, place, "%s(): '%" SV_FMT "' must be %s, not %s%s", bi->name,
+                    SV_ARG(p->name), kinds[i].wanted, sem_describe(lo, v),
+                    v->kind == VALUE_IR ? "; take it as a parameter that is constexpr" : "");
         return false;
     }
     return true;

@@ -28,8 +28,9 @@ static bool check_shape(lowering *lo, const char *what, const char *role, const 
     for (unsigned i = 0; fits && i < given.rank; i++)
         fits = given.shape[i] == 1 || given.shape[i] == t.shape[t.rank - given.rank + i];
     if (!fits)
-        sem_mismatch(lo, value_place(v, range), v, ptr, "%s: %s %s does not fit the pointer's %s",
-                     what, role, sem_describe(lo, v), sem_describe(lo, ptr));
+        sem_mismatch(lo, value_place(v, range), v, ptr, "%s: %s %s does not fit the pointer's %s%s",
+                     what, role, sem_describe(lo, v), sem_describe(lo, ptr),
+                     t.rank ? "" : "; add the places to it: p + tl.arange(0, N)");
     return fits;
 }
 

@@ -263,7 +263,8 @@ value build_len(lowering *lo, value *args, src_range range) {
             characters += ((unsigned char)args[0].str.data[i] & 0xc0) != 0x80;
         return value_int(characters);
     }
-    return lower_error(lo, range, "len() needs a tuple, not %s", sem_describe(lo, &args[0]));
+    return lower_error(lo, range, "len() needs a tuple, not %s; a tile has .shape and .numel",
+                       sem_describe(lo, &args[0]));
 }
 
 /// Run-time values convert with .to().

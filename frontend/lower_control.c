@@ -57,15 +57,18 @@ static value report_mismatch(merge *m, const value *x, const value *y) {
     lowering *lo = m->lo;
     const char *left = value_describe(lo->arena, x), *right = value_describe(lo->arena, y);
     if (sv_equal(m->name, SCOPE_VALUE))
-        return lower_error(lo, m->fork->range,
-                           "the two values of this conditional expression differ: %s and %s", left,
-                           right);
+        return lower_error(
+            lo, m->fork->range,
+            "the two values of this conditional expression differ: %s and %s; convert "
+            "one, or choose by tl.where",
+            left, right);
     if (sv_equal(m->name, SCOPE_RESULT))
         lower_error(lo, m->ends[1]->where, "'%" SV_FMT "' returns %s here, but %s on another path",
                     SV_ARG(lo->frames->func->name), right, left);
     else
         lower_error(lo, m->fork->range,
-                    "'%" SV_FMT "' is %s after one branch of this 'if', but %s after the other",
+                    "'%" SV_FMT "' is %s after one branch of this 'if', but %s after the other; "
+                    "convert one with .to(), or use two names",
                     SV_ARG(m->name), left, right);
     for (unsigned i = 0; i < 2; i++)
         if (m->ends[i]->where.file)

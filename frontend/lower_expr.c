@@ -184,10 +184,11 @@ static value lower_membership(lowering *lo, const ast_expr *e, ast_op op, const 
     if (x->kind == VALUE_POISON || y->kind == VALUE_POISON)
         return value_poison();
     if (value_has_run_time(x) || value_has_run_time(y) || y->kind != VALUE_TUPLE)
-        return lower_error(lo, operator_place(lo, e),
-                           "'%s' asks whether a compile-time value is in a tuple, got %s and %s",
-                           ast_op_text(op), value_describe(lo->arena, x),
-                           value_describe(lo->arena, y));
+        return lower_error(
+            lo, operator_place(lo, e),
+            "'%s' asks whether a compile-time value is in a tuple, got %s and %s; at run "
+            "time write (x == a) | (x == b)",
+            ast_op_text(op), value_describe(lo->arena, x), value_describe(lo->arena, y));
     bool found = false;
     for (uint32_t i = 0; i < y->num_items; i++)
         found |= value_equal(x, &y->items[i]);
@@ -293,7 +294,8 @@ static value lower_unsupported(lowering *lo, const ast_expr *e) {
         {"dict", "; use separate names"},
         {"set", "; use a tuple"},
         {"yield", "; return a tuple"},
-        {"await", ""},
+        {"await", "; what a kernel does comes in order"},
+        {"ellipsis", "; write ':' for each dimension"},
     };
     const char *instead = "";
     for (size_t i = 0; i < sizeof advice / sizeof *advice; i++)

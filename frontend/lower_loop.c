@@ -519,8 +519,11 @@ flow lower_for(lowering *lo, const ast_stmt *s) {
         return lower_tuple_for(lo, s, &range);
     if (range.kind != VALUE_RANGE) {
         lower_error(lo, s->value->range,
-                    "a loop goes over range(), tl.range() or tl.static_range(), not %s",
-                    value_describe(lo->arena, &range));
+                    "a loop goes over range(), tl.range() or tl.static_range(), not %s%s",
+                    value_describe(lo->arena, &range),
+                    range.kind == VALUE_TUPLE
+                        ? "; take the items by their places: for i in tl.static_range(len(t))"
+                        : "");
         return FLOW_NEXT;
     }
     const value *step = &range.items[2];

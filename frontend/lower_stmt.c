@@ -211,7 +211,7 @@ static void refuse(lowering *lo, const ast_stmt *s) {
               : s->kind == STMT_IMPORT ? SV("import")
               : s->kind == STMT_DEF    ? SV("def")
                                        : s->name;
-    const char *instead = s->kind == STMT_BREAK ? "; use a 'while' whose condition ends the loop"
+    const char *instead = s->kind == STMT_BREAK    ? "; use a 'while' whose condition ends the loop"
                           : s->kind == STMT_IMPORT ? "; import at the top of the file"
                           : s->kind == STMT_DEF    ? "; define the function at the top of the file"
                                                    : "";

@@ -69,8 +69,9 @@ bool sem_check_fits(lowering *lo, const value *v, dtype to, src_range range) {
     strbuf text;
     strbuf_init(&text, lo->arena);
     value_print(v, &text);
-    lower_error(lo, value_place(v, range), "scalar %s is out of range for %s", text.data,
-                dtype_name(to));
+    lower_error(lo, value_place(v, range),
+                "scalar %s is out of range for %s; convert the other side first: x.to(tl.int64)",
+                text.data, dtype_name(to));
     return false;
 }
 
