@@ -61,6 +61,7 @@ int main(int argc, char **argv) {
     int rounds = (int)number_option(argc, argv, "rounds", 5, 1), n = 0;
     rounds = rounds < MAX_ROUNDS ? rounds : MAX_ROUNDS;
     setenv("CUDA_CACHE_DISABLE", "1", 1);
+    setenv("TILE_CACHE_DIR", "off", 1);
     open_context();
     check(tile_device_open("cuda:0", &dev, &err), &err);
     for (int r = -1; r < rounds; r++) // the first starts LLVM

@@ -32,7 +32,20 @@ tile_folder(codegen)
 target_include_directories(tile_codegen SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
 add_library(tile_jit OBJECT ${with_compiler})
 target_link_libraries(tile_jit PRIVATE tile_options)
-add_library(tile_tilec OBJECT tilec/driver.c tilec/describe.c tilec/options.c tilec/run.c tilec/signature.c)
+
+# Which build of the compiler this is, for the keys of the on-disk cache.
+set(compiler support ir frontend codegen runtime)
+list(TRANSFORM compiler REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/\\1/*.[chyl]" OUTPUT_VARIABLE code)
+list(TRANSFORM compiler REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/\\1/*.def" OUTPUT_VARIABLE tables)
+file(GLOB hashed CONFIGURE_DEPENDS ${code} ${tables} frontend/*.tile)
+set(build_hash ${CMAKE_BINARY_DIR}/runtime/build_hash.h)
+add_custom_command(OUTPUT ${build_hash}
+  COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} "-DIN=${hashed}" -DOUT=${build_hash}
+          -P ${CMAKE_SOURCE_DIR}/cmake/SourceHash.cmake
+  DEPENDS ${hashed} cmake/SourceHash.cmake VERBATIM)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/runtime/cache.c PROPERTIES OBJECT_DEPENDS ${build_hash})
+
+add_library(tile_tilec OBJECT tilec/cache.c tilec/driver.c tilec/describe.c tilec/options.c tilec/run.c tilec/signature.c)
 target_link_libraries(tile_tilec PRIVATE tile_options)
 
 set(tile_objects)

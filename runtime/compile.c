@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 void rt_binary_free(rt_binary *b) {
     free(b->entry);
@@ -56,6 +59,21 @@ static bool begin(session *s, const tile_module *m, const fe_options *options) {
     }
     s->program = fe_load(s->arena, s->diag, s->file, options);
     return s->program && !diag_error_count(s->diag);
+}
+
+/// The hash of all files that were read, under the names that messages and line tables give them.
+static rt_hash hash_files(const diag *d) {
+    XXH3_state_t state;
+    XXH3_128bits_reset(&state);
+    for (uint32_t i = 0; i < diag_file_count(d); i++) {
+        sv text = diag_file_text(d, i);
+        const char *path = diag_file_path(d, i);
+        XXH3_128bits_update(&state, path, strlen(path) + 1);
+        XXH3_128bits_update(&state, &(uint64_t){text.len}, 8);
+        XXH3_128bits_update(&state, text.data, text.len);
+    }
+    XXH128_hash_t h = XXH3_128bits_digest(&state);
+    return (rt_hash){h.low64, h.high64};
 }
 
 // --- scanning: what kernels does a source have
@@ -184,6 +202,7 @@ static tile_status scan(session *s, void *ctx, tile_error *error) {
     fe_options options = {.num_warps = 4, .num_ctas = 1, .num_stages = 3};
     if (!begin(s, m, &options))
         return compile_failed(s, error);
+    m->source_hash = hash_files(s->diag);
     bool ok = s->ir ? scan_tile_ir(m, s) : scan_source(m, s);
     if (!ok)
         return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
@@ -323,11 +342,16 @@ static const cg_arch *pick_arch(const char *name) {
     return found;
 }
 
-/// Assembles by ptxas if the user or the measurements say so, else leaves it to the driver.
+/// Whether PTX goes through ptxas; else the driver assembles it.
+static bool prefers_ptxas(void) {
+    const char *choice = getenv("TILE_ASSEMBLER");
+    return choice && !strcmp(choice, "ptxas");
+}
+
+/// Assembles by ptxas if the user says so, else leaves it to the driver.
 static tile_status assemble(session *s, const tile_device *d, const cg_arch *arch, sv ptx,
                             rt_binary *out, tile_error *error) {
-    const char *choice = getenv("TILE_ASSEMBLER");
-    if (!choice || strcmp(choice, "ptxas") != 0)
+    if (!prefers_ptxas())
         return TILE_OK;
     unsigned version = 0;
     if (!cg_find_ptxas(s->arena, &version) || version * 100 > d->info.driver_version)
@@ -388,6 +412,7 @@ static tile_status compile(session *s, void *ctx, tile_error *error) {
     const tile_kernel *k = r->kernel;
     if (!begin(s, k->module, &r->fe))
         return compile_failed(s, error);
+    r->out->source = hash_files(s->diag); // an import may have changed since the module was loaded
     ir_module *m;
     ir_func *f;
     if (!s->ir) {
@@ -425,4 +450,26 @@ tile_status rt_compile(const tile_kernel *k, const rt_bound *bound,
         return status;
     }
     return TILE_OK;
+}
+
+static tile_status identify(session *s, void *ctx, tile_error *error) {
+    char **out = ctx;
+    const char *skip = getenv("TILE_SKIP_PASSES");
+    const char *ptxas = prefers_ptxas() ? cg_find_ptxas(s->arena, NULL) : NULL;
+    struct stat file = {0};
+    if (ptxas && stat(ptxas, &file))
+        ptxas = NULL;
+    // The file stands for its version, which one would have to run it to know.
+    if (asprintf(out, "LLVM %s, without '%s', %s %lld %lld.%09ld", cg_llvm_version(),
+                 skip ? skip : "", ptxas ? ptxas : "driver", (long long)file.st_size,
+                 (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec) >= 0)
+        return TILE_OK;
+    *out = NULL;
+    return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
+}
+
+char *rt_compiler_identity(void) {
+    char *text = NULL;
+    with_session(identify, &text, NULL);
+    return text;
 }

@@ -41,8 +41,11 @@ tile_status tile_device_open(const char *name, tile_device **out_device, tile_er
     if (!d)
         return out_of_memory(error);
     d->ops = is_cpu ? &device_ops_cpu : &device_ops_cuda;
-    tile_status status = d->ops->open(d, index, error);
+    tile_status status = rt_cache_open(&d->cache, NULL, 0, error);
+    if (!status)
+        status = d->ops->open(d, index, error);
     if (status) {
+        rt_cache_close(&d->cache);
         free(d);
         return status;
     }
@@ -50,10 +53,24 @@ tile_status tile_device_open(const char *name, tile_device **out_device, tile_er
     return TILE_OK;
 }
 
+tile_status tile_device_set_cache(tile_device *device, const char *directory, uint64_t max_bytes,
+                                  tile_error *error) {
+    if (!device)
+        return null_argument(error, "device");
+    rt_cache cache;
+    tile_status status = rt_cache_open(&cache, directory, max_bytes, error);
+    if (status)
+        return status;
+    rt_cache_close(&device->cache);
+    device->cache = cache;
+    return TILE_OK;
+}
+
 void tile_device_close(tile_device *device) {
     if (!device)
         return;
     device->ops->close(device);
+    rt_cache_close(&device->cache);
     free(device);
 }
 

@@ -297,6 +297,38 @@ static tile_status load_in_context(tile_device *d, const rt_binary *b, rt_loaded
     return b->num_ctas > 1 ? prepare_clusters(d, b, kernel, function, out, error) : TILE_OK;
 }
 
+/// The driver's linker, for the image that loading PTX leaves to nobody.
+static tile_status link_in_context(rt_binary *b, CUlinkState state, tile_error *error) {
+    const cuda_driver *cu = cuda_get_driver();
+    void *image;
+    size_t bytes;
+    CHECK(cu->cuLinkAddData(state, CU_JIT_INPUT_PTX, b->ptx, strlen(b->ptx) + 1, b->entry, 0, NULL,
+                            NULL),
+          "assembling");
+    CHECK(cu->cuLinkComplete(state, &image, &bytes), "linking");
+    b->image = malloc(bytes ? bytes : 1);
+    if (!b->image)
+        return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
+    memcpy(b->image, image, bytes); // it goes with the linker's state
+    b->image_bytes = bytes;
+    return TILE_OK;
+}
+
+static tile_status cuda_assemble(tile_device *d, rt_binary *b, tile_error *error) {
+    const cuda_driver *cu = cuda_get_driver();
+    bool pushed;
+    tile_status s = enter(d, &pushed, error);
+    if (s)
+        return s;
+    CUlinkState state = NULL;
+    CUresult r = cu->cuLinkCreate(0, NULL, NULL, &state);
+    s = r ? fail(error, r, "starting the driver's linker") : link_in_context(b, state, error);
+    if (!r)
+        cu->cuLinkDestroy(state);
+    leave(pushed);
+    return s;
+}
+
 static void cuda_unload(tile_device *d, rt_loaded *l) {
     (void)d;
     if (l->library)
@@ -357,6 +389,7 @@ const device_ops device_ops_cuda = {
     .event_record = cuda_event_record,
     .event_elapsed = cuda_event_elapsed,
     .is_capturing = cuda_is_capturing,
+    .assemble = cuda_assemble,
     .load = cuda_load,
     .unload = cuda_unload,
     .launch = cuda_launch,

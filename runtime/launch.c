@@ -87,12 +87,40 @@ static tile_status compile_and_load(tile_kernel *k, const rt_bound *bound,
                                     const tile_launch_options *options, rt_spec *s,
                                     tile_error *error) {
     tile_device *d = k->module->device;
-    double start = 1e3 * clock_seconds();
     tile_status status = rt_compile(k, bound, options, &s->binary, error);
-    if (!status)
+    if (status)
+        return status;
+    bool is_assembled = d->cache.path && d->ops->assemble && !s->binary.image &&
+                        !d->ops->assemble(d, &s->binary, NULL);
+    status = d->ops->load(d, &s->binary, &s->loaded, error);
+    if (status && is_assembled) { // the PTX as such may do better, or has the better message
+        free(s->binary.image);
+        s->binary.image = NULL;
         status = d->ops->load(d, &s->binary, &s->loaded, error);
+    }
     if (status)
         rt_binary_free(&s->binary);
+    else
+        rt_cache_put(k, bound, &s->binary);
+    return status;
+}
+
+/// Fills binary and loaded function, from the cache on disk if they are there: then the key is what
+/// that binary was compiled for.
+static tile_status obtain(tile_kernel *k, const rt_bound *bound, const tile_launch_options *options,
+                          rt_spec *s, tile_error *error) {
+    tile_device *d = k->module->device;
+    double start = 1e3 * clock_seconds();
+    tile_status status = TILE_OK;
+    s->is_cached = rt_cache_find(k, bound, s);
+    if (s->is_cached && d->ops->load(d, &s->binary, &s->loaded, NULL)) {
+        // Whatever the driver has against it, a fresh one may do.
+        rt_binary_free(&s->binary);
+        free(s->key);
+        *s = (rt_spec){0};
+    }
+    if (!s->is_cached)
+        status = compile_and_load(k, bound, options, s, error);
     s->compile_ms = 1e3 * clock_seconds() - start;
     return status;
 }
@@ -148,8 +176,18 @@ static tile_status compile_new(tile_kernel *k, const rt_bound *bound,
         return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
     pthread_mutex_unlock(&k->lock);
     tile_error failure = {0};
-    tile_status status = compile_and_load(k, bound, options, s, &failure);
+    rt_spec got = {0};
+    tile_status status = obtain(k, bound, options, &got, &failure);
     pthread_mutex_lock(&k->lock);
+    s->binary = got.binary;
+    s->loaded = got.loaded;
+    s->compile_ms = got.compile_ms;
+    s->is_cached = got.is_cached;
+    if (got.key) {
+        free(s->key);
+        s->key = got.key;
+        s->key_len = got.key_len;
+    }
     s->status = status;
     s->error = failure;
     s->state = status ? RT_SPEC_FAILED : RT_SPEC_READY;
@@ -260,6 +298,7 @@ tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint32_t num_
             .num_sms = kernel->module->device->info.num_sms,
             .compile_ms = spec->compile_ms,
             .max_programs = spec->loaded.max_programs,
+            .from_cache = spec->is_cached,
         };
     return TILE_OK;
 }

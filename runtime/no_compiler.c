@@ -1,4 +1,4 @@
-// In place of compile.c and device_cpu.c where the runtime is built without the compiler
+// In place of compile.c, cache.c and device_cpu.c where the runtime is built without the compiler
 // (TILE_JIT=OFF, libtile-runtime): it launches what was compiled ahead of time and nothing else,
 // and says so.
 #include "runtime/rt.h"
@@ -28,6 +28,36 @@ void rt_binary_free(rt_binary *b) {
     free(b->ptx);
     free(b->image);
     memset(b, 0, sizeof *b);
+}
+
+// What is not compiled is not kept.
+tile_status rt_cache_open(rt_cache *c, const char *directory, uint64_t max_bytes,
+                          tile_error *error) {
+    (void)directory, (void)max_bytes, (void)error;
+    *c = (rt_cache){0};
+    return TILE_OK;
+}
+void rt_cache_close(rt_cache *c) { (void)c; }
+bool rt_cache_find(const tile_kernel *k, const rt_bound *bound, rt_spec *out) {
+    (void)k, (void)bound, (void)out;
+    return false;
+}
+void rt_cache_put(const tile_kernel *k, const rt_bound *bound, const rt_binary *b) {
+    (void)k, (void)bound, (void)b;
+}
+tile_status tile_cache_get_info(const char *directory, tile_cache_info *out_info,
+                                tile_error *error) {
+    (void)directory;
+    if (out_info)
+        memset(out_info, 0, sizeof *out_info);
+    return no_compiler(error, "the on-disk cache");
+}
+tile_status tile_cache_prune(const char *directory, uint64_t keep_bytes, uint64_t *out_removed,
+                             tile_error *error) {
+    (void)directory, (void)keep_bytes;
+    if (out_removed)
+        *out_removed = 0;
+    return no_compiler(error, "the on-disk cache");
 }
 
 static tile_status open_cpu(tile_device *d, int index, tile_error *error) {

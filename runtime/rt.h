@@ -4,6 +4,7 @@
 #define TILE_RUNTIME_RT_H
 
 #include "runtime/tile.h"
+#include "support/text.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,6 +20,11 @@ tile_status rt_fail_log(tile_error *error, tile_status status, const char *log, 
 // --- compiled code, as compile.c gives it and a device loads it
 enum { RT_MAX_PARAMS = 256 };
 
+/// A 128-bit hash (XXH3).
+typedef struct rt_hash {
+    uint64_t low, high;
+} rt_hash;
+
 /// One specialization's binary. Freed with rt_binary_free.
 typedef struct rt_binary {
     char *entry; ///< entry name in the binary
@@ -33,6 +39,7 @@ typedef struct rt_binary {
     /// Per kernel parameter, as powers of two: the divisibility this code relies on, and the most
     /// that could change the code at all (RULES 12).
     uint8_t relied_log2[RT_MAX_PARAMS], useful_log2[RT_MAX_PARAMS];
+    rt_hash source; ///< of the files that were compiled
 } rt_binary;
 void rt_binary_free(rt_binary *b);
 
@@ -66,6 +73,8 @@ typedef struct device_ops {
                                  tile_error *error);
     /// True while `stream` is recording a graph: nothing may be loaded then.
     bool (*is_capturing)(tile_device *d, void *stream);
+    /// Fills the binary's image from its PTX; where devices load nothing else, NULL.
+    tile_status (*assemble)(tile_device *d, rt_binary *b, tile_error *error);
     tile_status (*load)(tile_device *d, const rt_binary *b, rt_loaded *out, tile_error *error);
     void (*unload)(tile_device *d, rt_loaded *l);
     /// params[i] points to the i-th parameter's bytes. The hot path: no allocation, no lock.
@@ -76,8 +85,15 @@ typedef struct device_ops {
 extern const device_ops device_ops_cuda;
 extern const device_ops device_ops_cpu;
 
+/// Where compiled kernels are kept on disk (cache.c).
+typedef struct rt_cache {
+    char *path;         ///< of the folder with the entries; NULL: none are kept
+    uint64_t max_bytes; ///< of all of them
+} rt_cache;
+
 struct tile_device {
     const device_ops *ops;
+    rt_cache cache;
     tile_device_info info;
     int index, native; ///< cuda:N, and the driver's CUdevice
     void *context;     ///< CUcontext (primary), retained
@@ -123,6 +139,7 @@ typedef struct rt_spec {
     rt_binary binary;
     rt_loaded loaded;
     double compile_ms; ///< source to loaded function
+    bool is_cached;    ///< read from disk, not compiled
 } rt_spec;
 
 /// One slot of the launch table: a key seen before and the specialization it selects.
@@ -157,6 +174,7 @@ struct tile_module {
     char *name; ///< what messages call the source; its folder is where imports are looked up
     char *source;
     size_t source_len;
+    rt_hash source_hash; ///< of this file and all that it imports
     tile_kernel **kernels;
     uint32_t num_kernels;
 };
@@ -204,6 +222,8 @@ enum { RT_KEY_ONE = 0x80 }; ///< in a class byte: the integer is 1
 const uint8_t *rt_key_entry(const uint8_t *key, uint32_t param);
 /// The class byte of parameter i in a key (0 if it has none).
 uint8_t rt_key_class(const uint8_t *key, uint32_t param);
+/// Clears all divisibility classes of a key: similar keys become equal.
+void rt_key_drop_classes(uint8_t *key, uint32_t num_params);
 
 // --- launch.c
 /// The specialization that these arguments select, compiled and loaded, with the options read and
@@ -215,12 +235,35 @@ tile_status rt_prepare(tile_kernel *kernel, const tile_arg *args, uint32_t num_a
 tile_status rt_launch(tile_device *d, const rt_spec *spec, const uint32_t programs[3],
                       void **params, tile_stream *stream, tile_error *error);
 
+// --- cache.c: binaries on disk
+/// Reads where and how large the cache is: NULL and 0 mean what the environment says.
+tile_status rt_cache_open(rt_cache *c, const char *directory, uint64_t max_bytes,
+                          tile_error *error);
+void rt_cache_close(rt_cache *c);
+/// Looks for a binary that serves the arguments. Fills the binary of *out, and its key with the one
+/// that it was compiled for (malloc'ed); whatever is wrong with the cache, it is not found.
+bool rt_cache_find(const tile_kernel *k, const rt_bound *bound, rt_spec *out);
+/// Keeps a binary that has been compiled for the arguments, if that can be.
+void rt_cache_put(const tile_kernel *k, const rt_bound *bound, const rt_binary *b);
+/// An entry's bytes (malloc'ed). `identity` is what all variants of the binary have in common.
+uint8_t *rt_entry_encode(const rt_binary *b, uint32_t num_params, sv identity, sv key,
+                         size_t *out_size);
+/// Writes the entry's size and checksum into it.
+void rt_entry_seal(uint8_t *data, size_t size);
+/// Reads an entry back. False, with nothing to free, if any byte of it is not as it was written, or
+/// it is of another identity.
+bool rt_entry_decode(const uint8_t *data, size_t size, uint32_t num_params, sv identity,
+                     rt_spec *out);
+
 // --- compile.c: the one file that sees frontend and codegen
 /// Reads and checks a module's source and fills its kernels (names and parameters).
 tile_status rt_module_scan(tile_module *m, tile_error *error);
 /// Compiles one specialization.
 tile_status rt_compile(const tile_kernel *k, const rt_bound *bound,
                        const tile_launch_options *options, rt_binary *out, tile_error *error);
+/// What compiles and assembles, for a cache's key: LLVM's version, the assembler and what chooses
+/// among passes. malloc'ed; NULL without memory.
+char *rt_compiler_identity(void);
 /// dtype of ir/dtype.h by name, or DT_VOID (0).
 uint8_t rt_dtype_from_name(const char *name);
 

@@ -348,6 +348,13 @@ uint8_t rt_key_class(const uint8_t *key, uint32_t param) {
     return *p == 'P' || *p == 'S' ? p[2] : 0;
 }
 
+void rt_key_drop_classes(uint8_t *key, uint32_t num_params) {
+    uint8_t *p = key + KEY_HEADER;
+    for (uint32_t i = 0; i < num_params; p += entry_length(p), i++)
+        if (*p == 'P' || *p == 'S')
+            p[2] &= RT_KEY_ONE;
+}
+
 bool rt_key_similar(const tile_kernel *k, const uint8_t *a, uint32_t a_len, const uint8_t *b,
                     uint32_t b_len) {
     if (a_len != b_len || memcmp(a, b, KEY_HEADER) != 0)
@@ -367,7 +374,7 @@ bool rt_key_similar(const tile_kernel *k, const uint8_t *a, uint32_t a_len, cons
 
 bool rt_key_served_by(const tile_kernel *k, const rt_spec *spec, const uint8_t *key,
                       uint32_t key_len) {
-    if (!rt_key_similar(k, spec->key, spec->key_len, key, key_len))
+    if (!rt_key_similar(k, key, key_len, spec->key, spec->key_len))
         return false;
     uint32_t at = KEY_HEADER;
     for (uint32_t i = 0; i < k->num_params; i++) {

@@ -115,6 +115,33 @@ typedef struct tile_device_info {
 TILE_API tile_status tile_device_get_info(tile_device *device, tile_device_info *out_info,
                                           tile_error *error);
 
+// --- the on-disk cache ---------------------------------------------------------------------------
+// Kernels compiled for a GPU are kept on disk and read by later processes, which then compile
+// nothing. A cache is safe to share among any number of processes of one user, and never fails a
+// call: what cannot be read or written is compiled. docs/runtime.md says what an entry depends on.
+
+/// Where this device's compiled kernels are kept, and how much of them: the least recently used go
+/// first. directory NULL: $TILE_CACHE_DIR, else $XDG_CACHE_HOME/tile, else ~/.cache/tile; "" or
+/// "off": nowhere. max_bytes 0: $TILE_CACHE_SIZE, else 256 MiB. A device begins with (NULL, 0). Not
+/// while another thread compiles for it. Errors: INVALID_ARGUMENT (a variable that is no size).
+TILE_API tile_status tile_device_set_cache(tile_device *device, const char *directory,
+                                           uint64_t max_bytes, tile_error *error);
+
+typedef struct tile_cache_info {
+    char path[4096];    ///< the folder that has the entries; "" if nothing is kept
+    uint64_t entries;   ///< kernels in it
+    uint64_t bytes;     ///< of all of them
+    uint64_t max_bytes; ///< as many may be there, by the environment
+} tile_cache_info;
+/// What is in the cache; directory as in tile_device_set_cache. Errors: INVALID_ARGUMENT, IO (it is
+/// not a folder of this user's that only he may write to).
+TILE_API tile_status tile_cache_get_info(const char *directory, tile_cache_info *out_info,
+                                         tile_error *error);
+/// Removes the least recently used entries until at most keep_bytes are left (0: all), and what
+/// processes that were killed have left behind. out_removed (may be NULL): how many entries went.
+TILE_API tile_status tile_cache_prune(const char *directory, uint64_t keep_bytes,
+                                      uint64_t *out_removed, tile_error *error);
+
 // --- memory, streams, events ---------------------------------------------------------------------
 // A stream is a queue of the device; NULL is the default stream. On cpu every operation has ended
 // when its call returns.
@@ -288,6 +315,7 @@ typedef struct tile_kernel_info {
     uint32_t num_sms;           ///< of the device
     double compile_ms;          ///< source to loaded function, when it was compiled
     uint32_t max_programs;      ///< resident on the device at once, also of several blocks each
+    bool from_cache;            ///< read from the on-disk cache, not compiled
 } tile_kernel_info;
 
 /// Compiles and loads the specialization that these arguments select, without launching it. options

@@ -6,6 +6,7 @@
 #include "ir/passes.h"
 #include "runtime/tile.h"
 #include "support/clock.h"
+#include "tilec/cache.h"
 #include "tilec/describe.h"
 #include "tilec/options.h"
 #include "tilec/run.h"
@@ -615,6 +616,8 @@ static int run(arena *a, int argc, char **argv) {
 }
 
 int tile_compiler_main(int argc, char **argv) {
+    if (argc > 1 && !strcmp(argv[1], "cache"))
+        return cache_command(argc - 2, argv + 2);
     arena *a = arena_create();
     if (!a) {
         fprintf(stderr, "tilec: out of memory\n");

@@ -297,6 +297,7 @@ void options_print_help(strbuf *out) {
         out,
         "usage: tilec [options] FILE.tile [FILE2 ...]\n"
         "       tilec run [options] FILE.tile      (tilec run --help)\n"
+        "       tilec cache [--stat | --prune | --clear]\n"
         "Compiles each file to FILE.ptx in the current directory; '-' reads standard input.\n\n");
     print_rows(table, NUM_OPTIONS, out);
     strbuf_puts(out, "\nOf an option given again the last counts. "

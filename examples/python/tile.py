@@ -34,7 +34,7 @@ class Info(C.Structure):
     """What a specialization costs, see tile_kernel_info in tile.h."""
     _fields_ = [("registers", C.c_uint32), ("spill_bytes", C.c_uint32), ("shared_bytes", C.c_uint32),
                 ("threads", C.c_uint32), ("max_blocks_per_sm", C.c_uint32), ("num_sms", C.c_uint32),
-                ("compile_ms", C.c_double), ("max_programs", C.c_uint32)]
+                ("compile_ms", C.c_double), ("max_programs", C.c_uint32), ("from_cache", C.c_bool)]
 
 
 class ErrorStruct(C.Structure):

@@ -4,7 +4,9 @@
 #include "runtime/cuda_driver.h"
 #include "tests/fake/fake_cuda.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,10 +280,49 @@ static CUresult fake_cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
     *ms = 1;
     return 0;
 }
+/// What the linker gives: an image that says how long the PTX was. Its first letter is no PTX's.
+typedef struct link_state {
+    char image[64];
+} link_state;
+
+static CUresult fake_cuLinkCreate(unsigned n, CUjit_option *o, void **v, CUlinkState *out) {
+    (void)n, (void)o, (void)v;
+    CALL(cuLinkCreate);
+    link_state *l = calloc(1, sizeof *l);
+    if (!l)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    state.links++;
+    *out = (CUlinkState)(void *)l;
+    return 0;
+}
+static CUresult fake_cuLinkAddData(CUlinkState l, CUjitInputType type, void *data, size_t size,
+                                   const char *name, unsigned n, CUjit_option *o, void **v) {
+    (void)type, (void)data, (void)name, (void)n, (void)o, (void)v;
+    CALL(cuLinkAddData);
+    snprintf(((link_state *)(void *)l)->image, sizeof(link_state), "%s of %zu", FAKE_IMAGE, size);
+    return 0;
+}
+static CUresult fake_cuLinkComplete(CUlinkState l, void **image, size_t *size) {
+    CALL(cuLinkComplete);
+    state.assembled++;
+    *image = l;
+    *size = sizeof(link_state);
+    return 0;
+}
+static CUresult fake_cuLinkDestroy(CUlinkState l) {
+    free(l);
+    state.links--;
+    CALL(cuLinkDestroy);
+    return 0;
+}
 static CUresult fake_cuLibraryLoadData(CUlibrary *l, const void *code, CUjit_option *o, void **v,
                                        unsigned n, CUlibraryOption *lo, void **lv, unsigned ln) {
-    (void)code, (void)o, (void)v, (void)n, (void)lo, (void)lv, (void)ln;
+    (void)o, (void)v, (void)n, (void)lo, (void)lv, (void)ln;
     CALL(cuLibraryLoadData);
+    bool is_image = !strncmp(code, FAKE_IMAGE, strlen(FAKE_IMAGE));
+    if (is_image && state.refuse_images && state.refuse_images--)
+        return 209; // no image for this device
+    state.assembled += !is_image;
     if (state.capturing && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED) {
         state.invalidated = 1;
         return CAPTURE_UNSUPPORTED;

@@ -2,21 +2,27 @@
 #ifndef TILE_TESTS_FAKE_CUDA_H
 #define TILE_TESTS_FAKE_CUDA_H
 
+#define FAKE_IMAGE                                                                                 \
+    "\x7f"                                                                                         \
+    "fake image"
+
 typedef struct fake_state {
     int version;
     long calls, launches, loads; ///< since the start
+    long assembled;              ///< PTX texts that became code, by whichever way
     const char *last_call;
     long fail_at;       ///< calls == fail_at fails; 0: none
     int fail_with;      ///< the CUresult it gives
     int fail_is_sticky; ///< every later call fails as well
     int sticky;
     int large_clusters; ///< more than 8 blocks are allowed
+    int refuse_images;  ///< so many loads of an image fail
     void *capturing;    ///< the stream that is being captured into a graph
     int invalidated;    ///< its capture has been ended by a forbidden call
     void *stream;       ///< of the last launch
     void **params;      ///< the same
-    long contexts, buffers, streams, events, libraries; ///< alive
-    unsigned grid[3], block, shared;                    ///< of the last launch
+    long contexts, buffers, streams, events, libraries, links; ///< alive
+    unsigned grid[3], block, shared;                           ///< of the last launch
 } fake_state;
 
 /// Found with dlsym in the library that $TILE_LIBCUDA names.

@@ -17,6 +17,7 @@
 // the counts are not taken.
 static atomic_long allocations, locks;
 #ifndef __SANITIZE_ADDRESS__
+#pragma GCC visibility push(default) // seen by the library as well
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
@@ -41,6 +42,7 @@ int pthread_mutex_lock(pthread_mutex_t *m) {
     locks++;
     return real(m);
 }
+#pragma GCC visibility pop
 #endif
 
 static long checks, failures;
@@ -415,6 +417,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     setenv("TILE_LIBCUDA", argv[1], 1);
+    setenv("TILE_CACHE_DIR", "off", 1);
     test_unusable("FAKE_CUDA_MISSING", "cuLibraryLoadData", "lacks cuLibraryLoadData");
     test_unusable("FAKE_CUDA_VERSION", "11080", "12.0 or newer");
     test_unusable("TILE_LIBCUDA", "/nonexistent/libcuda.so", "no CUDA driver");
