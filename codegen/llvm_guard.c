@@ -43,7 +43,14 @@ static void on_fatal_error(const char *reason) {
     longjmp(g->gave_up, 1);
 }
 
+// What LLVM does when it is loaded, where cmake/llvm_start.ld has put it off; else there is no such list.
+typedef void initializer(int argc, char **argv, char **env);
+extern initializer *const llvm_start_begin[] __attribute__((weak, visibility("hidden")));
+extern initializer *const llvm_start_end[] __attribute__((weak, visibility("hidden")));
+
 static void initialize_once(void) {
+    for (initializer *const *f = llvm_start_begin; f != llvm_start_end; f++)
+        (*f)(0, NULL, NULL);
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
