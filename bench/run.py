@@ -17,6 +17,7 @@ import sys
 import time
 
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+os.environ["TILE_CACHE_DIR"] = "off"  # startup.py measures with caches of its own
 import torch  # noqa: E402
 import triton  # noqa: E402
 

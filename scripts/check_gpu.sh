@@ -10,6 +10,7 @@ logs=${2:-$build/logs}
 shift 2 2>/dev/null || shift $#
 mkdir -p "$logs"
 export TILE_TEST_DEVICE=cuda:0
+export TILE_CACHE_DIR=off # what is tested is compiled
 failed=0
 
 step() { # step NAME SECONDS COMMAND...
@@ -51,6 +52,10 @@ done
 for assembler in driver ptxas; do # source to loaded function by either, nothing cached
     CUDA_CACHE_DISABLE=1 TILE_ASSEMBLER=$assembler step "assembler-$assembler" 60 "$build/bin/softmax" --cols 1024 --verify
 done
+for start in cold warm; do # and once through the cache
+    CUDA_CACHE_DISABLE=1 TILE_CACHE_DIR=$logs/cache step "cache-$start" 60 "$build/bin/softmax" --cols 1024 --verify
+done
+step load_time 60 "$build/bin/load_time"
 step softmax-persistent 60 "$build/bin/softmax" --cols 4096 --form persistent --verify --bench
 if python3 -c 'import torch, triton' 2>/dev/null; then
     timeout 400 python3 bench/run.py --build "$build" --time 300 --out "$logs/bench" "$@" 2>&1 | tee "$logs/bench.log"

@@ -34,6 +34,7 @@ static tile_status open_order(runner *r, warp_order order, tile_device **out, ti
 tile_status runner_open(runner *r, const char *device, char *message, size_t size) {
     *r = (runner){.is_cuda = strncmp(device, "cuda", 4) == 0};
     snprintf(r->device, sizeof r->device, "%s", device);
+    setenv("TILE_CACHE_DIR", "off", 1); // no program comes again
     setenv("TILE_CPU_THREADS", "1", 1);
     setenv("TILE_CPU_TIMEOUT", "20", 0);
     tile_error err = {0};
