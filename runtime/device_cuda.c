@@ -314,10 +314,35 @@ static tile_status link_in_context(rt_binary *b, CUlinkState state, tile_error *
     return TILE_OK;
 }
 
+/// What holds while code is made and loaded.
+typedef struct load_scope {
+    bool pushed;
+    CUstreamCaptureMode mode; ///< of the thread, before
+} load_scope;
+
+/// While another stream is being captured, loading would otherwise be forbidden to this thread, and
+/// would end that capture.
+static tile_status begin_load(tile_device *d, load_scope *s, tile_error *error) {
+    tile_status status = enter(d, &s->pushed, error);
+    if (status)
+        return status;
+    s->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    CUresult r = cuda_get_driver()->cuThreadExchangeStreamCaptureMode(&s->mode);
+    if (!r)
+        return TILE_OK;
+    leave(s->pushed);
+    return fail(error, r, "preparing to load");
+}
+
+static void end_load(load_scope *s) {
+    cuda_get_driver()->cuThreadExchangeStreamCaptureMode(&s->mode);
+    leave(s->pushed);
+}
+
 static tile_status cuda_assemble(tile_device *d, rt_binary *b, tile_error *error) {
     const cuda_driver *cu = cuda_get_driver();
-    bool pushed;
-    tile_status s = enter(d, &pushed, error);
+    load_scope scope;
+    tile_status s = begin_load(d, &scope, error);
     if (s)
         return s;
     CUlinkState state = NULL;
@@ -325,7 +350,7 @@ static tile_status cuda_assemble(tile_device *d, rt_binary *b, tile_error *error
     s = r ? fail(error, r, "starting the driver's linker") : link_in_context(b, state, error);
     if (!r)
         cu->cuLinkDestroy(state);
-    leave(pushed);
+    end_load(&scope);
     return s;
 }
 
@@ -338,19 +363,12 @@ static void cuda_unload(tile_device *d, rt_loaded *l) {
 
 static tile_status cuda_load(tile_device *d, const rt_binary *b, rt_loaded *out,
                              tile_error *error) {
-    const cuda_driver *cu = cuda_get_driver();
-    bool pushed;
-    tile_status s = enter(d, &pushed, error);
+    load_scope scope;
+    tile_status s = begin_load(d, &scope, error);
     if (s)
         return s;
-    // While another stream is being captured, loading would otherwise be forbidden to this thread,
-    // and would end that capture.
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    CUresult r = cu->cuThreadExchangeStreamCaptureMode(&mode);
-    s = r ? fail(error, r, "preparing to load") : load_in_context(d, b, out, error);
-    if (!r)
-        cu->cuThreadExchangeStreamCaptureMode(&mode);
-    leave(pushed);
+    s = load_in_context(d, b, out, error);
+    end_load(&scope);
     if (s)
         cuda_unload(d, out);
     return s;

@@ -285,6 +285,13 @@ typedef struct link_state {
     char image[64];
 } link_state;
 
+/// What a capture does not bear, and is ended by.
+static bool is_forbidden(void) {
+    if (!state.capturing || capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return false;
+    state.invalidated = 1;
+    return true;
+}
 static CUresult fake_cuLinkCreate(unsigned n, CUjit_option *o, void **v, CUlinkState *out) {
     (void)n, (void)o, (void)v;
     CALL(cuLinkCreate);
@@ -304,6 +311,8 @@ static CUresult fake_cuLinkAddData(CUlinkState l, CUjitInputType type, void *dat
 }
 static CUresult fake_cuLinkComplete(CUlinkState l, void **image, size_t *size) {
     CALL(cuLinkComplete);
+    if (is_forbidden())
+        return CAPTURE_UNSUPPORTED;
     state.assembled++;
     *image = l;
     *size = sizeof(link_state);
@@ -323,10 +332,8 @@ static CUresult fake_cuLibraryLoadData(CUlibrary *l, const void *code, CUjit_opt
     if (is_image && state.refuse_images && state.refuse_images--)
         return 209; // no image for this device
     state.assembled += !is_image;
-    if (state.capturing && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED) {
-        state.invalidated = 1;
+    if (is_forbidden())
         return CAPTURE_UNSUPPORTED;
-    }
     state.libraries++;
     state.loads++;
     *l = (CUlibrary)(void *)&token;

@@ -606,6 +606,30 @@ static void test_driver_refuses(void) {
     EXPECT(fake->links == 0 && fake->libraries == 0);
 }
 
+/// Another stream's capture bears it that a kernel is compiled, or read, meanwhile.
+static void test_capture(void) {
+    start("capture");
+    tile_device *d;
+    tile_stream *stream;
+    EXPECT(!tile_device_open("cuda:0", &d, NULL) && !tile_stream_wrap(d, &d, &stream, NULL));
+    fake->capturing = &checks;
+    for (int i = 0; i < 2; i++) {
+        tile_module *m;
+        tile_kernel *k;
+        tile_kernel_info info;
+        tile_arg args[] = {TILE_POINTER(NULL, "fp32"), TILE_I32(3)};
+        tile_launch_options o = {.size = sizeof o, .stream = stream};
+        EXPECT(!tile_module_load_string(d, "k.tile", source, strlen(source), &m, NULL));
+        EXPECT(!tile_module_get_kernel(m, NULL, &k, NULL));
+        EXPECT(!tile_warmup(k, args, 2, &o, &info, NULL) && info.from_cache == (i == 1));
+        tile_module_destroy(m);
+    }
+    EXPECT(!fake->invalidated);
+    fake->capturing = NULL;
+    tile_stream_destroy(stream);
+    tile_device_close(d);
+}
+
 int main(int argc, char **argv) {
     if (argc != 2) {
         printf("usage: test_cache LIBFAKECUDA\n");
@@ -638,6 +662,7 @@ int main(int argc, char **argv) {
     test_bound();
     test_set_cache();
     test_driver_refuses();
+    test_capture();
     char command[700];
     snprintf(command, sizeof command, "rm -rf '%s'", root);
     EXPECT(!system(command));
