@@ -45,7 +45,7 @@ add_custom_command(OUTPUT ${build_hash}
   DEPENDS ${hashed} cmake/SourceHash.cmake VERBATIM)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/runtime/cache.c PROPERTIES OBJECT_DEPENDS ${build_hash})
 
-add_library(tile_tilec OBJECT tilec/cache.c tilec/driver.c tilec/describe.c tilec/options.c tilec/run.c tilec/signature.c)
+add_library(tile_tilec OBJECT tilec/cache.c tilec/driver.c tilec/describe.c tilec/header.c tilec/options.c tilec/run.c tilec/signature.c)
 target_link_libraries(tile_tilec PRIVATE tile_options)
 
 set(tile_objects)
@@ -66,6 +66,8 @@ set_target_properties(tile PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/lib
 
 add_executable(tilec tilec/main.c)
 target_link_libraries(tilec PRIVATE tile_options tile)
+add_executable(tile::tilec ALIAS tilec)
+include(cmake/TileKernels.cmake)
 
 # libtile.a leaves LLVM to whoever links it; with a static LLVM it would be a copy of libtile.so.
 if(NOT TILE_STATIC_LLVM)

@@ -25,7 +25,7 @@ configure_package_config_file(cmake/tileConfig.cmake.in ${CMAKE_BINARY_DIR}/pack
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/tileConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/package/tileConfig.cmake ${CMAKE_BINARY_DIR}/package/tileConfigVersion.cmake
-  DESTINATION ${package_dir})
+  cmake/TileKernels.cmake DESTINATION ${package_dir})
 
 # The files name their own place, so that the folder may be moved.
 file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

@@ -20,6 +20,7 @@ struct tile_bound {
     tile_kernel *kernel;
     const rt_spec *spec;
     uint32_t grid[3];
+    bool cooperative;
     uint32_t num_checks, num_values;
     bound_check *checks;
     void **values;     ///< as bound
@@ -97,6 +98,7 @@ tile_status tile_bind(tile_kernel *kernel, const tile_arg *args, uint32_t num_ar
         return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
     }
     memcpy(b->grid, o.grid, sizeof b->grid);
+    b->cooperative = o.cooperative;
     list_checks(b, &bound);
     *out_bound = b;
     return TILE_OK;
@@ -131,5 +133,5 @@ tile_status tile_bound_launch(const tile_bound *bound, const uint32_t *grid, voi
         }
     }
     return rt_launch(d, bound->spec, grid ? grid : bound->grid,
-                     values ? (void **)values : bound->values, stream, error);
+                     values ? (void **)values : bound->values, stream, bound->cooperative, error);
 }

@@ -49,6 +49,16 @@ static tile_status compile_failed(const session *s, tile_error *error) {
     return rt_fail_log(error, TILE_ERROR_COMPILE, all.data, "%.*s", (int)first, all.data);
 }
 
+/// What the compiler warns of. It compiled all the same.
+static void log_warnings(const session *s, const tile_device *d) {
+    if (!d->log || !diag_warning_count(s->diag))
+        return;
+    strbuf text;
+    strbuf_init(&text, s->arena);
+    diag_render_text(s->diag, &text);
+    rt_log(d, TILE_LOG_WARNING, "%s", text.data);
+}
+
 /// Reads the module's source. False if it has errors.
 static bool begin(session *s, const tile_module *m, const fe_options *options) {
     s->diag = diag_create(s->arena);
@@ -77,26 +87,6 @@ static rt_hash hash_files(const diag *d) {
 }
 
 // --- scanning: what kernels does a source have
-
-static tile_kernel *add_kernel(tile_module *m, sv name, uint32_t num_params) {
-    tile_kernel **grown = realloc(m->kernels, (m->num_kernels + 1) * sizeof(*grown));
-    if (!grown)
-        return NULL;
-    m->kernels = grown;
-    tile_kernel *k = calloc(1, sizeof *k);
-    if (!k)
-        return NULL;
-    k->module = m;
-    pthread_mutex_init(&k->lock, NULL);
-    pthread_cond_init(&k->compiled, NULL);
-    m->kernels[m->num_kernels++] = k;
-    k->name = strndup(name.data, name.len);
-    k->params = calloc(num_params ? num_params : 1, sizeof *k->params);
-    if (!k->name || !k->params)
-        return NULL;
-    k->num_params = num_params;
-    return k;
-}
 
 /// A run-time parameter's default, as the launch would have given it. False for a default that is
 /// no run-time value.
@@ -127,7 +117,7 @@ static bool default_argument(const fe_param *p, tile_arg *out) {
 static bool scan_source(tile_module *m, const session *s) {
     for (uint32_t i = 0; i < fe_kernel_count(s->program); i++) {
         const fe_kernel *fk = fe_get_kernel(s->program, i);
-        tile_kernel *k = add_kernel(m, fk->name, fk->num_params);
+        tile_kernel *k = rt_add_kernel(m, fk->name.data, fk->name.len, fk->num_params);
         if (!k)
             return false;
         for (uint32_t j = 0; j < fk->num_params; j++) {
@@ -153,7 +143,7 @@ static bool scan_source(tile_module *m, const session *s) {
 
 static bool scan_tile_ir(tile_module *m, const session *s) {
     for (const ir_func *f = s->ir->first; f; f = f->next) {
-        tile_kernel *k = add_kernel(m, f->name, f->num_params);
+        tile_kernel *k = rt_add_kernel(m, f->name.data, f->name.len, f->num_params);
         if (!k)
             return false;
         for (uint32_t j = 0; j < f->num_params; j++) {
@@ -359,8 +349,10 @@ static tile_status assemble(session *s, const tile_device *d, const cg_arch *arc
     sv cubin, message;
     cg_resource_usage *usage;
     uint32_t n;
-    if (!cg_assemble(s->arena, ptx, arch->name, true, &cubin, &usage, &n, &message))
-        return TILE_OK; // the driver has the last word, and the better message
+    if (!cg_assemble(s->arena, ptx, arch->name, true, &cubin, &usage, &n, &message)) {
+        rt_log(d, TILE_LOG_WARNING, "the driver assembles instead: %" SV_FMT, SV_ARG(message));
+        return TILE_OK; // it has the last word, and the better message
+    }
     out->image = malloc(cubin.len ? cubin.len : 1);
     if (!out->image)
         return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
@@ -428,6 +420,7 @@ static tile_status compile(session *s, void *ctx, tile_error *error) {
     read_hints(k, f, r->out->relied_log2);
     for (uint32_t i = 0; i < f->num_params; i++)
         r->out->param_bytes[i] = (uint8_t)dtype_bytes(f->body->args[i]->type.elem);
+    log_warnings(s, k->module->device);
     return generate(s, k->module->device, m, r->out, error);
 }
 

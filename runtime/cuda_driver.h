@@ -16,6 +16,7 @@
     X(CUDA_ERROR_ILLEGAL_ADDRESS, 700)                                                             \
     X(CUDA_ERROR_ASSERT, 710)                                                                      \
     X(CUDA_ERROR_LAUNCH_FAILED, 719)                                                               \
+    X(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, 720)                                                \
     X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)                                                \
     X(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38)                                                       \
     X(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 39)                                      \
@@ -28,6 +29,7 @@
     X(CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                                                               \
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                                          \
     X(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 14)                                     \
+    X(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2)                                                          \
     X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)                                                    \
     X(CU_JIT_ERROR_LOG_BUFFER, 5)                                                                  \
     X(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)                                                       \
@@ -57,6 +59,7 @@ typedef struct CUkern_st *CUkernel;
 
 typedef union CUlaunchAttributeValue {
     char pad[64];
+    int cooperative;
     struct {
         unsigned x, y, z;
     } clusterDim;

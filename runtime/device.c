@@ -41,11 +41,13 @@ tile_status tile_device_open(const char *name, tile_device **out_device, tile_er
     if (!d)
         return out_of_memory(error);
     d->ops = is_cpu ? &device_ops_cpu : &device_ops_cuda;
+    pthread_mutex_init(&d->lock, NULL);
     tile_status status = rt_cache_open(&d->cache, NULL, 0, error);
     if (!status)
         status = d->ops->open(d, index, error);
     if (status) {
         rt_cache_close(&d->cache);
+        pthread_mutex_destroy(&d->lock);
         free(d);
         return status;
     }
@@ -69,6 +71,11 @@ tile_status tile_device_set_cache(tile_device *device, const char *directory, ui
 void tile_device_close(tile_device *device) {
     if (!device)
         return;
+    for (tile_module *m = atomic_load(&device->bundles), *next; m; m = next) {
+        next = m->next;
+        tile_module_destroy(m);
+    }
+    pthread_mutex_destroy(&device->lock);
     device->ops->close(device);
     rt_cache_close(&device->cache);
     free(device);
@@ -80,6 +87,13 @@ tile_status tile_device_get_info(tile_device *device, tile_device_info *out_info
         return null_argument(error, device ? "out_info" : "device");
     *out_info = device->info;
     return TILE_OK;
+}
+
+void tile_device_set_log(tile_device *device, tile_log_fn *log, void *context) {
+    if (!device)
+        return;
+    device->log = log;
+    device->log_context = context;
 }
 
 // --- buffers

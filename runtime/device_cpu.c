@@ -234,9 +234,13 @@ static const tile_status host_statuses[] = {
 };
 
 static tile_status cpu_launch(tile_device *d, const rt_loaded *l, const rt_binary *b,
-                              const uint32_t grid[3], void **params, void *stream,
+                              const uint32_t grid[3], void **params, void *stream, bool cooperative,
                               tile_error *error) {
     (void)stream;
+    if (cooperative)
+        return rt_fail(
+            error, TILE_ERROR_UNSUPPORTED,
+            "a cooperative launch runs all programs at once, and the cpu device does not");
     cpu_state *s = d->state;
     host_arg args[RT_MAX_PARAMS];
     for (uint32_t i = 0; i < b->num_params; i++) {

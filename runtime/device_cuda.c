@@ -91,9 +91,12 @@ static tile_status cuda_open(tile_device *d, int index, tile_error *error) {
     CHECK(cu->cuDeviceGet(&device, index), "opening the device");
     tile_device_info *info = &d->info;
     cu->cuDeviceGetName(info->name, sizeof info->name, device);
-    snprintf(info->arch, sizeof info->arch, "sm_%u%u",
-             attribute(cu, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-             attribute(cu, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+    int major = 0, minor = 0;
+    CHECK(cu->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device),
+          "reading the device's architecture");
+    CHECK(cu->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device),
+          "reading the device's architecture");
+    snprintf(info->arch, sizeof info->arch, "sm_%d%d", major, minor);
     info->num_sms = attribute(cu, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     info->max_threads_per_sm =
         attribute(cu, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
@@ -374,10 +377,43 @@ static tile_status cuda_load(tile_device *d, const rt_binary *b, rt_loaded *out,
     return s;
 }
 
+/// All blocks at once, or an error.
+static tile_status launch_cooperatively(tile_device *d, const rt_loaded *l, const rt_binary *b,
+                                        const uint32_t grid[3], void **params, void *stream,
+                                        tile_error *error) {
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE};
+    attribute.value.cooperative = 1;
+    CUlaunchConfig config = {.gridDimX = grid[0] * b->num_ctas,
+                             .gridDimY = grid[1],
+                             .gridDimZ = grid[2],
+                             .blockDimX = 32 * b->num_warps,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .sharedMemBytes = b->shared_bytes,
+                             .hStream = stream,
+                             .attrs = &attribute,
+                             .numAttrs = 1};
+    bool pushed;
+    tile_status status = enter(d, &pushed, error);
+    if (status)
+        return status;
+    CUresult r = cuda_get_driver()->cuLaunchKernelEx(&config, l->handle, params, NULL);
+    leave(pushed);
+    if (r == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE)
+        return rt_fail(error, TILE_ERROR_UNSUPPORTED,
+                       "%s holds %u programs of this kernel at once; a cooperative launch of "
+                       "%llu cannot be",
+                       d->info.name, l->max_programs,
+                       (unsigned long long)grid[0] * grid[1] * grid[2]);
+    return r ? fail(error, r, "launching the kernel") : TILE_OK;
+}
+
 static tile_status cuda_launch(tile_device *d, const rt_loaded *l, const rt_binary *b,
                                const uint32_t grid[3], void **params, void *stream,
-                               tile_error *error) {
+                               bool cooperative, tile_error *error) {
     const cuda_driver *cu = cuda_get_driver();
+    if (__builtin_expect(cooperative, 0))
+        return launch_cooperatively(d, l, b, grid, params, stream, error);
     CUfunction function = l->handle; // the driver takes a CUkernel here, for any context
     CUresult r = cu->cuLaunchKernel(function, grid[0] * b->num_ctas, grid[1], grid[2],
                                     32 * b->num_warps, 1, 1, b->shared_bytes, stream, params, NULL);

@@ -1,4 +1,4 @@
-// Status texts and the caller-owned error object.
+// Status texts, the caller-owned error object, and the log.
 #include "runtime/rt.h"
 
 #include <stdarg.h>
@@ -60,6 +60,20 @@ tile_status rt_fail_log(tile_error *error, tile_status status, const char *log, 
     fill(error, status, log, fmt, args);
     va_end(args);
     return status;
+}
+
+void rt_log(const tile_device *d, tile_log_level level, const char *fmt, ...) {
+    if (!d->log)
+        return;
+    va_list args;
+    char *text = NULL;
+    va_start(args, fmt);
+    int n = vasprintf(&text, fmt, args);
+    va_end(args);
+    if (n < 0)
+        return; // without memory the work matters more than the word on it
+    d->log(d->log_context, level, text);
+    free(text);
 }
 
 void tile_free(void *p) { free(p); }

@@ -122,6 +122,10 @@ static tile_status obtain(tile_kernel *k, const rt_bound *bound, const tile_laun
     if (!s->is_cached)
         status = compile_and_load(k, bound, options, s, error);
     s->compile_ms = 1e3 * clock_seconds() - start;
+    if (!status)
+        rt_log(d, TILE_LOG_INFO, "%s kernel '%s' in %.1f ms (%u registers, %u bytes spilled)",
+               s->is_cached ? "read" : "compiled and loaded", k->name, s->compile_ms,
+               s->loaded.registers, s->loaded.local_bytes);
     return status;
 }
 
@@ -159,25 +163,33 @@ static bool is_final(tile_status status) {
     return status == TILE_ERROR_COMPILE || status == TILE_ERROR_UNSUPPORTED;
 }
 
+tile_status rt_may_load(const tile_kernel *k, const tile_launch_options *options,
+                        tile_error *error) {
+    tile_device *d = k->module->device;
+    if (!d->ops->is_capturing(d, options->stream ? options->stream->native : NULL))
+        return TILE_OK;
+    return rt_fail(error, TILE_ERROR_NOT_READY,
+                   "kernel '%s' is not compiled for these arguments and a graph is being "
+                   "captured; call tile_warmup first",
+                   k->name);
+}
+
 /// Compiles a new specialization. Called with the kernel locked, and unlocks it meanwhile. *out is
 /// NULL after a failure that is not to be remembered, which is then in *error.
 static tile_status compile_new(tile_kernel *k, const rt_bound *bound,
                                const tile_launch_options *options, rt_spec **out,
                                tile_error *error) {
-    tile_device *d = k->module->device;
     *out = NULL;
-    if (d->ops->is_capturing(d, options->stream ? options->stream->native : NULL))
-        return rt_fail(error, TILE_ERROR_NOT_READY,
-                       "kernel '%s' is not compiled for these arguments and a graph is being "
-                       "captured; call tile_warmup first",
-                       k->name);
+    tile_status status = rt_may_load(k, options, error);
+    if (status)
+        return status;
     rt_spec *s = add_spec(k, bound);
     if (!s)
         return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
     pthread_mutex_unlock(&k->lock);
     tile_error failure = {0};
     rt_spec got = {0};
-    tile_status status = obtain(k, bound, options, &got, &failure);
+    status = obtain(k, bound, options, &got, &failure);
     pthread_mutex_lock(&k->lock);
     s->binary = got.binary;
     s->loaded = got.loaded;
@@ -201,19 +213,28 @@ static tile_status compile_new(tile_kernel *k, const rt_bound *bound,
     return status;
 }
 
-/// The specialization for a key not in the table: found, waited for, or compiled now.
-static tile_status get_spec_slow(tile_kernel *k, const rt_bound *bound, uint64_t hash,
-                                 const tile_launch_options *options, const rt_spec **out,
-                                 tile_error *error) {
-    pthread_mutex_lock(&k->lock);
+/// The specialization for a key: found, waited for, or compiled now. Called with the kernel locked.
+static tile_status find_or_compile(tile_kernel *k, const rt_bound *bound,
+                                   const tile_launch_options *options, const rt_spec **out,
+                                   tile_error *error) {
     rt_spec *s = find_spec(k, bound->key, bound->key_len);
     tile_status status = s ? TILE_OK : compile_new(k, bound, options, &s, error);
     if (s && s->state == RT_SPEC_FAILED)
         status = rt_fail_log(error, s->status, s->error.log, "%s", s->error.message);
-    else if (s)
-        remember(k, hash, bound->key, bound->key_len, s);
-    pthread_mutex_unlock(&k->lock);
     *out = s;
+    return status;
+}
+
+/// The specialization for a key that is not in the table.
+static tile_status get_spec_slow(tile_kernel *k, const rt_bound *bound, uint64_t hash,
+                                 const tile_launch_options *options, const rt_spec **out,
+                                 tile_error *error) {
+    pthread_mutex_lock(&k->lock);
+    tile_status status = k->aot ? rt_aot_get_spec(k, bound, options, out, error)
+                                : find_or_compile(k, bound, options, out, error);
+    if (!status)
+        remember(k, hash, bound->key, bound->key_len, *out);
+    pthread_mutex_unlock(&k->lock);
     return status;
 }
 
@@ -234,7 +255,7 @@ static tile_status check_call(const tile_kernel *k, const tile_arg *args, uint32
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "kernel is NULL");
     if (num_args && !args)
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "args is NULL");
-    tile_status status = rt_options(options, o, error);
+    tile_status status = rt_options(k, options, o, error);
     if (status)
         return status;
     if (o->stream && o->stream->device != k->module->device)
@@ -252,7 +273,7 @@ tile_status rt_prepare(tile_kernel *kernel, const tile_arg *args, uint32_t num_a
 }
 
 tile_status rt_launch(tile_device *d, const rt_spec *spec, const uint32_t programs[3],
-                      void **params, tile_stream *stream, tile_error *error) {
+                      void **params, tile_stream *stream, bool cooperative, tile_error *error) {
     uint32_t grid[3] = {programs[0], programs[1] ? programs[1] : 1, programs[2] ? programs[2] : 1};
     if ((uint64_t)grid[0] * spec->binary.num_ctas > INT32_MAX || grid[1] > 65535 || grid[2] > 65535)
         return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
@@ -261,7 +282,7 @@ tile_status rt_launch(tile_device *d, const rt_spec *spec, const uint32_t progra
     if (!grid[0])
         return TILE_OK;
     return d->ops->launch(d, &spec->loaded, &spec->binary, grid, params,
-                          stream ? stream->native : NULL, error);
+                          stream ? stream->native : NULL, cooperative, error);
 }
 
 tile_status tile_launch(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
@@ -274,7 +295,8 @@ tile_status tile_launch(tile_kernel *kernel, const tile_arg *args, uint32_t num_
     tile_status status = rt_prepare(kernel, args, num_args, options, &o, &bound, &spec, error);
     if (status)
         return status;
-    return rt_launch(kernel->module->device, spec, o.grid, bound.params, o.stream, error);
+    return rt_launch(kernel->module->device, spec, o.grid, bound.params, o.stream, o.cooperative,
+                     error);
 }
 
 tile_status tile_warmup(tile_kernel *kernel, const tile_arg *args, uint32_t num_args,
@@ -326,7 +348,9 @@ tile_status tile_kernel_ptx(tile_kernel *kernel, const tile_arg *args, uint32_t 
     if (status)
         return status;
     if (!spec->binary.ptx)
-        return rt_fail(error, TILE_ERROR_UNSUPPORTED, "the cpu device has no PTX");
+        return rt_fail(error, TILE_ERROR_UNSUPPORTED, "%s",
+                       kernel->aot ? "a cubin that was compiled ahead of time has no PTX"
+                                   : "the cpu device has no PTX");
     *out_ptx = strdup(spec->binary.ptx);
     return *out_ptx ? TILE_OK : rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
 }

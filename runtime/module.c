@@ -1,5 +1,5 @@
 // Modules: a source text and its kernels. Loading reads and checks the source; nothing is compiled
-// before a launch or a warmup asks for a specialization.
+// before a launch or a warmup asks for a specialization. (aot.c makes modules without a source.)
 #include "runtime/rt.h"
 #include "support/diag.h"
 
@@ -7,6 +7,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+tile_kernel *rt_add_kernel(tile_module *m, const char *name, size_t name_len, uint32_t num_params) {
+    tile_kernel **grown = realloc(m->kernels, (m->num_kernels + 1) * sizeof(*grown));
+    if (!grown)
+        return NULL;
+    m->kernels = grown;
+    tile_kernel *k = calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    k->module = m;
+    pthread_mutex_init(&k->lock, NULL);
+    pthread_cond_init(&k->compiled, NULL);
+    m->kernels[m->num_kernels++] = k;
+    k->name = strndup(name, name_len);
+    k->params = calloc(num_params ? num_params : 1, sizeof *k->params);
+    if (!k->name || !k->params)
+        return NULL;
+    k->num_params = num_params;
+    return k;
+}
 
 static void free_kernel(tile_kernel *k) {
     if (!k)

@@ -17,6 +17,10 @@ tile_status rt_fail(tile_error *error, tile_status status, const char *fmt, ...)
 tile_status rt_fail_log(tile_error *error, tile_status status, const char *log, const char *fmt,
                         ...) __attribute__((format(printf, 4, 5)));
 
+/// Tells the device's log, if it has one.
+void rt_log(const tile_device *d, tile_log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
 // --- compiled code, as compile.c gives it and a device loads it
 enum { RT_MAX_PARAMS = 256 };
 
@@ -79,7 +83,8 @@ typedef struct device_ops {
     void (*unload)(tile_device *d, rt_loaded *l);
     /// params[i] points to the i-th parameter's bytes. The hot path: no allocation, no lock.
     tile_status (*launch)(tile_device *d, const rt_loaded *l, const rt_binary *b,
-                          const uint32_t grid[3], void **params, void *stream, tile_error *error);
+                          const uint32_t grid[3], void **params, void *stream, bool cooperative,
+                          tile_error *error);
 } device_ops;
 
 extern const device_ops device_ops_cuda;
@@ -98,6 +103,11 @@ struct tile_device {
     int index, native; ///< cuda:N, and the driver's CUdevice
     void *context;     ///< CUcontext (primary), retained
     void *state;       ///< of the cpu device
+    tile_log_fn *log;  ///< may be NULL
+    void *log_context;
+    /// What was loaded of bundles, a list that only grows; `lock` is for who adds to it.
+    _Atomic(tile_module *) bundles;
+    pthread_mutex_t lock;
 };
 
 struct tile_buffer {
@@ -119,6 +129,9 @@ struct tile_event {
 };
 
 // --- modules, kernels, specializations
+/// Adds a kernel without parameters yet. NULL without memory.
+tile_kernel *rt_add_kernel(tile_module *m, const char *name, size_t name_len, uint32_t num_params);
+
 typedef struct rt_param {
     char *name;
     bool is_constexpr, has_type, do_not_specialize;
@@ -131,11 +144,12 @@ typedef struct rt_param {
 /// A specialization: one compiled and loaded binary. Immutable once state is READY.
 typedef struct rt_spec {
     struct rt_spec *next;
-    enum { RT_SPEC_COMPILING, RT_SPEC_READY, RT_SPEC_FAILED } state;
+    enum { RT_SPEC_COMPILING, RT_SPEC_READY, RT_SPEC_FAILED, RT_SPEC_UNLOADED } state;
     tile_status status; ///< if FAILED, with error
     tile_error error;
     uint8_t *key; ///< the key it was compiled for, see specialize.c
     uint32_t key_len;
+    const tile_aot_variant *variant; ///< compiled ahead of time: where it is from
     rt_binary binary;
     rt_loaded loaded;
     double compile_ms; ///< source to loaded function
@@ -167,6 +181,7 @@ struct tile_kernel {
     pthread_mutex_t lock; ///< guards specs and insertion into the table
     pthread_cond_t compiled;
     rt_spec *specs;
+    const tile_aot_kernel *aot; ///< compiled ahead of time; NULL: from the module's source
 };
 
 struct tile_module {
@@ -177,6 +192,8 @@ struct tile_module {
     rt_hash source_hash; ///< of this file and all that it imports
     tile_kernel **kernels;
     uint32_t num_kernels;
+    const tile_aot_bundle *bundle; ///< or NULL
+    tile_module *next;             ///< of the device's bundles
 };
 
 // --- specialize.c: arguments to key and parameter bytes
@@ -207,9 +224,13 @@ bool rt_key_similar(const tile_kernel *k, const uint8_t *a, uint32_t a_len, cons
 /// that its code relies on or could gain from.
 bool rt_key_served_by(const tile_kernel *k, const rt_spec *spec, const uint8_t *key,
                       uint32_t key_len);
-/// Options (NULL: none) read through options->size and checked, with defaults filled in.
-tile_status rt_options(const tile_launch_options *options, tile_launch_options *out,
-                       tile_error *error);
+/// True if code compiled ahead of time for `spec` is right for `key`: what it relies on holds, and
+/// options that are not 0 agree. Otherwise *param is what stands against it (num_params: options).
+bool rt_key_allows(const tile_kernel *k, const rt_spec *spec, const uint8_t *key, uint32_t *param);
+/// Options (NULL: none) read through options->size and checked. Defaults are filled in, but not for
+/// a kernel compiled ahead of time.
+tile_status rt_options(const tile_kernel *k, const tile_launch_options *options,
+                       tile_launch_options *out, tile_error *error);
 
 /// The divisibility class of a value as a power of two's exponent, 0 to 4 (divisible by 16).
 static inline unsigned rt_divisibility_log2(uint64_t v) {
@@ -233,7 +254,18 @@ tile_status rt_prepare(tile_kernel *kernel, const tile_arg *args, uint32_t num_a
                        const rt_spec **out, tile_error *error);
 /// Launches it. `programs` as in tile_launch_options; params[i] points to the i-th parameter.
 tile_status rt_launch(tile_device *d, const rt_spec *spec, const uint32_t programs[3],
-                      void **params, tile_stream *stream, tile_error *error);
+                      void **params, tile_stream *stream, bool cooperative, tile_error *error);
+
+/// True if nothing is being captured on the stream of these options; an error otherwise.
+tile_status rt_may_load(const tile_kernel *k, const tile_launch_options *options,
+                        tile_error *error);
+
+// --- aot.c
+/// The specialization that serves a key, loaded. Called with the kernel locked; gives the lock up
+/// while it loads.
+tile_status rt_aot_get_spec(tile_kernel *k, const rt_bound *bound,
+                            const tile_launch_options *options, const rt_spec **out,
+                            tile_error *error);
 
 // --- cache.c: binaries on disk
 /// Reads where and how large the cache is: NULL and 0 mean what the environment says.

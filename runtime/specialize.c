@@ -45,13 +45,15 @@ static tile_status check_options(const tile_launch_options *o, tile_error *error
     return TILE_OK;
 }
 
-tile_status rt_options(const tile_launch_options *options, tile_launch_options *out,
-                       tile_error *error) {
+tile_status rt_options(const tile_kernel *k, const tile_launch_options *options,
+                       tile_launch_options *out, tile_error *error) {
     *out = (tile_launch_options){.size = sizeof *out};
     tile_status status = options ? read_options(options, out, error) : TILE_OK;
-    out->num_warps = out->num_warps ? out->num_warps : 4;
-    out->num_ctas = out->num_ctas ? out->num_ctas : 1;
-    out->num_stages = out->num_stages ? out->num_stages : 3;
+    if (!k->aot) {
+        out->num_warps = out->num_warps ? out->num_warps : 4;
+        out->num_ctas = out->num_ctas ? out->num_ctas : 1;
+        out->num_stages = out->num_stages ? out->num_stages : 3;
+    }
     return status ? status : check_options(out, error);
 }
 
@@ -297,7 +299,7 @@ tile_status rt_bind(const tile_kernel *k, const tile_arg *args, uint32_t num_arg
             if (!p->has_default)
                 return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT,
                                "kernel '%s': no argument for parameter '%s'", k->name, p->name);
-            if (p->is_constexpr) {
+            if (p->is_constexpr && !k->aot) {
                 put(&w, "D", 1);
                 continue;
             }
@@ -387,6 +389,34 @@ bool rt_key_served_by(const tile_kernel *k, const rt_spec *spec, const uint8_t *
                 return false;
         }
         at += entry_length(key + at);
+    }
+    return true;
+}
+
+bool rt_key_allows(const tile_kernel *k, const rt_spec *spec, const uint8_t *key, uint32_t *param) {
+    enum { NO_ASSERTS = 4 }; // the options before it are numbers, where 0 says that any will do
+    const uint8_t *had = spec->key, *has = key;
+    *param = k->num_params;
+    for (int i = 0; i < NO_ASSERTS; i++)
+        if (has[i] && has[i] != had[i])
+            return false;
+    if (has[NO_ASSERTS] && !had[NO_ASSERTS])
+        return false;
+    had += KEY_HEADER, has += KEY_HEADER;
+    for (*param = 0; *param < k->num_params; ++*param) {
+        uint32_t n = entry_length(had);
+        if (*had != *has || entry_length(has) != n)
+            return false;
+        if (*had == 'P' || *had == 'S') {
+            const tile_aot_value *v = &spec->variant->values[*param];
+            bool is_one = has[2] & RT_KEY_ONE;
+            if (had[1] != has[1] || (v->is_one && !is_one) ||
+                v->divisible_log2 > (is_one ? 0 : has[2]))
+                return false;
+        } else if (memcmp(had, has, n) != 0) {
+            return false;
+        }
+        had += n, has += n;
     }
     return true;
 }

@@ -115,6 +115,15 @@ typedef struct tile_device_info {
 TILE_API tile_status tile_device_get_info(tile_device *device, tile_device_info *out_info,
                                           tile_error *error);
 
+/// What the library would print if it printed: warnings of the compiler, assemblers that failed and
+/// were done without; and for information, what was compiled or loaded and how long it took.
+typedef enum tile_log_level { TILE_LOG_WARNING, TILE_LOG_INFO } tile_log_level;
+/// Called on the thread that the message is from, maybe on several at once; the text is gone after.
+/// It must not call the library.
+typedef void tile_log_fn(void *context, tile_log_level level, const char *text);
+/// Has the device report to `log` (NULL: to nobody, as at first). Not while other threads use it.
+TILE_API void tile_device_set_log(tile_device *device, tile_log_fn *log, void *context);
+
 // --- the on-disk cache ---------------------------------------------------------------------------
 // Kernels compiled for a GPU are kept on disk and read by later processes, which then compile
 // nothing. A cache is safe to share among any number of processes of one user, and never fails a
@@ -296,6 +305,9 @@ typedef struct tile_launch_options {
     uint32_t maxnreg;    ///< 0: no limit
     tile_stream *stream; ///< NULL: the default stream
     bool no_asserts;     ///< leave device_assert and assert out of the kernel
+    /// For kernels whose programs wait for one another: all are resident at once, or the launch is
+    /// refused (UNSUPPORTED; always on cpu, where they are not).
+    bool cooperative;
 } tile_launch_options;
 
 /// Specializes the kernel on its arguments (types, constexprs, divisibility of pointers and
@@ -349,6 +361,82 @@ TILE_API tile_status tile_kernel_ptx(tile_kernel *kernel, const tile_arg *args, 
                                      const tile_launch_options *options, char **out_ptx,
                                      tile_error *error);
 TILE_API void tile_free(void *p);
+
+// --- kernels compiled ahead of time --------------------------------------------------------------
+// `tilec --emit=header` writes one file with tables of these types, for each kernel a typed launch
+// function, and nothing to be edited by hand. A bundle is loaded once per device, when the first of
+// its kernels is asked for, and goes when the device is closed; the tables must outlive that.
+
+#define TILE_AOT_FORMAT 1
+
+/// A parameter, as all specializations of the kernel have it.
+typedef struct tile_aot_param {
+    const char *name;
+    const char *type; ///< "*fp32", "i32"; NULL for a compile-time value
+    bool is_fixed;    ///< the same value in every specialization: launches do not give it
+    bool is_optional; ///< a pointer that is None in some specialization: NULL selects it
+} tile_aot_param;
+
+/// What one specialization has for a parameter.
+typedef struct tile_aot_value {
+    tile_arg_kind kind; ///< POINTER, SCALAR, NONE or CONSTEXPR
+    tile_constexpr_kind constexpr_kind;
+    uint8_t divisible_log2; ///< the code relies on divisibility by 2 to this power
+    bool is_one;            ///< the code relies on the value 1
+    int64_t bits;           ///< of a constexpr: the integer, or the bits of the double
+    const char *text;       ///< of a constexpr that is a string or a dtype
+} tile_aot_value;
+
+/// Code for one architecture: a cubin, or PTX that ends in NUL.
+typedef struct tile_aot_image {
+    uint32_t sm; ///< 90 for sm_90
+    bool is_ptx;
+    const unsigned char *data;
+    size_t size_bytes;
+} tile_aot_image;
+
+typedef struct tile_aot_variant {
+    const char *entry;
+    uint32_t num_warps, num_ctas, num_stages, maxnreg;
+    bool no_asserts;
+    uint32_t shared_bytes; ///< dynamic, per block
+    const tile_aot_value *values;
+    const tile_aot_image *images;
+    uint32_t num_images;
+} tile_aot_variant;
+
+typedef struct tile_aot_kernel {
+    const char *name;
+    const tile_aot_param *params;
+    uint32_t num_params;
+    const tile_aot_variant *variants; ///< the more special ones first: the first that fits is taken
+    uint32_t num_variants;
+} tile_aot_kernel;
+
+typedef struct tile_aot_bundle {
+    uint32_t format; ///< TILE_AOT_FORMAT of the header that it was compiled with
+    const char *name;
+    const tile_aot_kernel *kernels;
+    uint32_t num_kernels;
+} tile_aot_bundle;
+
+/// The kernel as any other, for tile_launch, tile_bind, tile_warmup; it lives as long as the device.
+/// Nothing of it is loaded yet. Launch options that are 0 take what a specialization has. Errors:
+/// INVALID_ARGUMENT, UNSUPPORTED (cpu; a bundle of another format), OUT_OF_MEMORY.
+TILE_API tile_status tile_aot_get_kernel(tile_device *device, const tile_aot_bundle *bundle,
+                                         uint32_t index, tile_kernel **out_kernel,
+                                         tile_error *error);
+/// Loads all specializations of the kernel that the device can run: call it before capturing a graph.
+TILE_API tile_status tile_aot_load(tile_device *device, const tile_aot_bundle *bundle,
+                                   uint32_t index, tile_error *error);
+/// Launches the first specialization that serves the arguments, loaded now if it is not yet.
+/// values[i] points to the value of the i-th parameter that is not fixed: a pointer, an integer of
+/// its width, a float (fp32 and narrower), a double, a bool; of a compile-time value int64_t, double,
+/// bool or const char *. Errors: as of tile_launch, and NOT_FOUND if no specialization serves.
+TILE_API tile_status tile_aot_launch(tile_device *device, const tile_aot_bundle *bundle,
+                                     uint32_t index, const uint32_t *grid,
+                                     const void *const *values, tile_stream *stream,
+                                     tile_error *error);
 
 #ifdef __cplusplus
 }

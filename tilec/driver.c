@@ -8,6 +8,7 @@
 #include "support/clock.h"
 #include "tilec/cache.h"
 #include "tilec/describe.h"
+#include "tilec/header.h"
 #include "tilec/options.h"
 #include "tilec/run.h"
 
@@ -94,7 +95,10 @@ static const char *default_output(arena *a, const char *path, const char *extens
 static const char *file_extension(const options *o) {
     if (o->check || o->list)
         return NULL;
-    return o->emit == EMIT_PTX ? ".ptx" : o->emit == EMIT_CUBIN ? ".cubin" : NULL;
+    return o->emit == EMIT_PTX      ? ".ptx"
+           : o->emit == EMIT_CUBIN  ? ".cubin"
+           : o->emit == EMIT_HEADER ? ".tile.h"
+                                    : NULL;
 }
 
 static bool put_text(sv text, FILE *f) { return fwrite(text.data, 1, text.len, f) == text.len; }
@@ -139,41 +143,59 @@ static bool write_output(job *j, const char *path, sv data) {
 
 // --- which kernels, with which arguments
 
-static bool has_param(const fe_kernel *k, sv name) {
+static const fe_param *find_param(const fe_kernel *k, sv name) {
     for (uint32_t i = 0; i < k->num_params; i++)
         if (sv_equal(k->params[i].name, name))
-            return true;
-    return false;
+            return &k->params[i];
+    return NULL;
 }
 
-/// Lowers one kernel for one signature (NULL: annotations only) plus the -D values.
-static ir_func *lower_kernel(job *j, const fe_kernel *k, const signature *s) {
-    VEC(fe_arg) args = {0};
-    for (uint32_t i = 0; s && i < s->num_args; i++) {
-        if (!has_param(k, s->args[i].name)) {
-            diag_error(j->diag, k->func ? k->func->range : SRC_NONE,
-                       "--signature: kernel '%" SV_FMT "' has no parameter '%" SV_FMT "'",
-                       SV_ARG(k->name), SV_ARG(s->args[i].name));
-            return NULL;
-        }
-        VEC_PUSH(j->arena, args, s->args[i]);
+/// One kernel for one signature (or for its annotations alone), with the -D values.
+typedef struct specialization {
+    const fe_kernel *kernel;
+    const signature *signature; ///< or NULL
+    sv name;                    ///< of the entry
+    VEC(fe_arg) args;
+    fe_options options;
+} specialization;
+
+/// Adds what a signature says of a parameter, or of an option.
+static bool add_argument(job *j, const fe_arg *arg, specialization *out) {
+    const fe_kernel *k = out->kernel;
+    sv message = SV("");
+    const fe_param *p = find_param(k, arg->name);
+    if (p) {
+        fe_arg a = *arg;
+        if (p->is_constexpr && a.has_type && !ir_is_pointer(a.type) && !a.divisibility &&
+            !a.is_one) // T=fp32: the type is its value
+            a = (fe_arg){.name = a.name,
+                         .is_constexpr = true,
+                         .constant = {.kind = FE_DTYPE, .type = a.type.elem}};
+        VEC_PUSH(j->arena, out->args, a);
+        return true;
     }
-    for (uint32_t i = 0; i < j->o->definitions.len; i++) {
-        const definition *d = &j->o->definitions.data[i];
-        fe_arg arg = {.name = d->name, .is_constexpr = true, .constant = d->value};
-        uint32_t at = 0;
-        while (at < args.len && !sv_equal(args.data[at].name, d->name))
-            at++;
-        if (at < args.len)
-            args.data[at] = arg;
-        else if (has_param(k, d->name))
-            VEC_PUSH(j->arena, args, arg);
-    }
-    return fe_lower(j->program, j->module, k, args.data, args.len, &j->fe);
+    src_range range = k->func ? k->func->range : SRC_NONE;
+    bool is_option = arg->is_constexpr && options_set_by_name(j->arena, arg->name, &arg->constant,
+                                                              &out->options, &message);
+    if (!is_option)
+        diag_error(j->diag, range,
+                   "--signature: kernel '%" SV_FMT "' has no parameter '%" SV_FMT "'",
+                   SV_ARG(k->name), SV_ARG(arg->name));
+    else if (message.len)
+        diag_error(j->diag, range, "--signature: %" SV_FMT, SV_ARG(message));
+    return is_option && !message.len;
 }
 
-/// Entries of several specializations of one kernel get a suffix made from the signature.
-static void rename_variant(job *j, ir_func *f, const signature *s) {
+/// Entries of several specializations that would have one name get a suffix made from the signature.
+static sv entry_name(job *j, const fe_kernel *k, const signature *s) {
+    sv name = s && s->name.len ? s->name : k->name;
+    uint32_t count = 0;
+    for (uint32_t i = 0; s && i < j->o->signatures.len; i++) {
+        const signature *other = &j->o->signatures.data[i];
+        count += sv_equal(other->kernel, k->name) && sv_equal(other->name, s->name);
+    }
+    if (count < 2)
+        return name;
     strbuf text;
     strbuf_init(&text, j->arena);
     for (uint32_t i = 0; i < s->num_args; i++) {
@@ -187,24 +209,60 @@ static void rename_variant(job *j, ir_func *f, const signature *s) {
         strbuf_printf(&text, ":%u=%d,", a->divisibility, a->is_one);
     }
     uint32_t hash = (uint32_t)XXH3_64bits(text.data, text.len);
-    f->name = sv_format(j->arena, "%" SV_FMT "__%08x", SV_ARG(f->name), hash);
+    return sv_format(j->arena, "%" SV_FMT "__%08x", SV_ARG(name), hash);
 }
 
-static void lower_signatures(job *j, const fe_kernel *k) {
-    const options *o = j->o;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < o->signatures.len; i++)
-        count += sv_equal(o->signatures.data[i].kernel, k->name);
-    if (!count)
-        lower_kernel(j, k, NULL);
-    for (uint32_t i = 0; i < o->signatures.len; i++) {
-        const signature *s = &o->signatures.data[i];
-        if (!sv_equal(s->kernel, k->name))
-            continue;
-        ir_func *f = lower_kernel(j, k, s);
-        if (f && count > 1)
-            rename_variant(j, f, s);
+static bool make_specialization(job *j, const fe_kernel *k, const signature *s,
+                                specialization *out) {
+    *out = (specialization){
+        .kernel = k, .signature = s, .name = entry_name(j, k, s), .options = j->fe};
+    for (uint32_t i = 0; s && i < s->num_args; i++)
+        if (!add_argument(j, &s->args[i], out))
+            return false;
+    for (uint32_t i = 0; i < j->o->definitions.len; i++) {
+        const definition *d = &j->o->definitions.data[i];
+        fe_arg arg = {.name = d->name, .is_constexpr = true, .constant = d->value};
+        uint32_t at = 0;
+        while (at < out->args.len && !sv_equal(out->args.data[at].name, d->name))
+            at++;
+        if (at < out->args.len)
+            out->args.data[at] = arg;
+        else if (find_param(k, d->name))
+            VEC_PUSH(j->arena, out->args, arg);
     }
+    return true;
+}
+
+/// Lowers into j->module. NULL after errors.
+static ir_func *lower(job *j, const specialization *s) {
+    ir_func *f = fe_lower(j->program, j->module, s->kernel, s->args.data, s->args.len, &s->options);
+    if (f)
+        f->name = s->name;
+    return f;
+}
+
+typedef void visit_fn(job *j, const specialization *s, void *ctx);
+
+static void visit_signatures(job *j, const fe_kernel *k, visit_fn *visit, void *ctx) {
+    const options *o = j->o;
+    specialization made;
+    bool found = false;
+    for (uint32_t i = 0; i < o->signatures.len; i++) {
+        if (!sv_equal(o->signatures.data[i].kernel, k->name))
+            continue;
+        found = true;
+        if (make_specialization(j, k, &o->signatures.data[i], &made))
+            visit(j, &made, ctx);
+    }
+    if (!found && make_specialization(j, k, NULL, &made))
+        visit(j, &made, ctx);
+}
+
+static bool is_in_signatures(const options *o, const fe_kernel *k) {
+    for (uint32_t i = 0; i < o->signatures.len; i++)
+        if (sv_equal(o->signatures.data[i].kernel, k->name))
+            return true;
+    return false;
 }
 
 /// Every kernel named on the command line must be in the file, every -D must be somebody's.
@@ -222,10 +280,10 @@ static bool check_names(job *j) {
     for (uint32_t i = 0; i < o->definitions.len; i++) {
         bool found = false;
         for (uint32_t n = 0; n < fe_kernel_count(j->program) && !found; n++)
-            found = has_param(fe_get_kernel(j->program, n), o->definitions.data[i].name);
+            found = find_param(fe_get_kernel(j->program, n), o->definitions.data[i].name);
         for (uint32_t n = 0; n < o->kernels.len && !found; n++)
-            found = has_param(fe_find_kernel(j->program, sv_from(o->kernels.data[n])),
-                              o->definitions.data[i].name);
+            found = find_param(fe_find_kernel(j->program, sv_from(o->kernels.data[n])),
+                               o->definitions.data[i].name);
         if (!found)
             return complain(j, "-D", sv_copy(j->arena, o->definitions.data[i].name).data,
                             "no kernel has a parameter of that name");
@@ -233,21 +291,32 @@ static bool check_names(job *j) {
     return true;
 }
 
-static bool lower_file(job *j) {
+/// Visits every specialization that is asked for: of the kernels that are named, else of all. A
+/// header has what the signatures ask for, if there are any.
+static bool visit_specializations(job *j, visit_fn *visit, void *ctx) {
     const options *o = j->o;
     if (!check_names(j))
         return false;
     if (!fe_kernel_count(j->program) && !o->kernels.len)
         return !fe_explain_no_kernels(j->program) &&
                complain(j, "nothing to compile in", j->path, "it has no kernel");
-    j->module = ir_module_create(j->arena, j->diag);
+    bool only_signatures = o->emit == EMIT_HEADER && o->signatures.len;
     if (o->kernels.len)
         for (uint32_t i = 0; i < o->kernels.len; i++)
-            lower_signatures(j, fe_find_kernel(j->program, sv_from(o->kernels.data[i])));
+            visit_signatures(j, fe_find_kernel(j->program, sv_from(o->kernels.data[i])), visit,
+                             ctx);
     else
-        for (uint32_t i = 0; i < fe_kernel_count(j->program) && !diag_is_full(j->diag); i++)
-            lower_signatures(j, fe_get_kernel(j->program, i));
+        for (uint32_t i = 0; i < fe_kernel_count(j->program) && !diag_is_full(j->diag); i++) {
+            const fe_kernel *k = fe_get_kernel(j->program, i);
+            if (!only_signatures || is_in_signatures(o, k))
+                visit_signatures(j, k, visit, ctx);
+        }
     return !diag_error_count(j->diag);
+}
+
+static void lower_one(job *j, const specialization *s, void *ctx) {
+    (void)ctx;
+    lower(j, s);
 }
 
 /// --list: the kernels of the file, or those that are named.
@@ -293,21 +362,31 @@ static bool run_passes(job *j) {
     return ok;
 }
 
-/// The architecture's name, with "native" asked of the GPU.
-static const char *arch_name(job *j) {
-    if (strcmp(j->o->arch, "native") != 0)
-        return j->o->arch;
-    tile_device *d;
-    tile_error error = {0};
+/// An architecture that is asked for, with "native" asked of the GPU. NULL after errors.
+static const cg_arch *find_arch(job *j, const char *name) {
     tile_device_info info;
-    if (tile_device_open("cuda:0", &d, &error)) {
-        complain(j, "--arch", "native", error.message);
-        tile_error_clear(&error);
-        return NULL;
+    if (!strcmp(name, "native")) {
+        tile_device *d;
+        tile_error error = {0};
+        if (tile_device_open("cuda:0", &d, &error)) {
+            complain(j, "--arch", "native", error.message);
+            tile_error_clear(&error);
+            return NULL;
+        }
+        tile_device_get_info(d, &info, NULL);
+        tile_device_close(d);
+        name = info.arch;
     }
-    tile_device_get_info(d, &info, NULL);
-    tile_device_close(d);
-    return arena_copy_string(j->arena, info.arch, strlen(info.arch));
+    const cg_arch *arch = cg_find_arch(name);
+    if (arch)
+        return arch;
+    strbuf known;
+    strbuf_init(&known, j->arena);
+    for (unsigned i = 0; cg_arch_at(i); i++)
+        strbuf_printf(&known, "%s%s", i ? ", " : "", cg_arch_at(i)->name);
+    complain(j, "unknown architecture", name,
+             sv_format(j->arena, "expected one of %s", known.data).data);
+    return NULL;
 }
 
 /// Registers that do not suffice are kept in memory, which can cost more than all else.
@@ -343,20 +422,9 @@ static bool show_resources(job *j, const char *arch, sv *cubin) {
     return true;
 }
 
-static bool generate(job *j) {
+/// The module to PTX in j->binary, and through ptxas if `cubin` is not NULL.
+static bool generate_for(job *j, const cg_arch *arch, sv *cubin) {
     const options *o = j->o;
-    const char *name = arch_name(j);
-    if (!name)
-        return false;
-    const cg_arch *arch = cg_find_arch(name);
-    if (!arch) {
-        strbuf known;
-        strbuf_init(&known, j->arena);
-        for (unsigned i = 0; cg_arch_at(i); i++)
-            strbuf_printf(&known, "%s%s", i ? ", " : "", cg_arch_at(i)->name);
-        return complain(j, "unknown architecture", name,
-                        sv_format(j->arena, "expected one of %s", known.data).data);
-    }
     cg_options cg = {
         .arch = arch,
         .ptx_version = o->ptx_version,
@@ -372,12 +440,20 @@ static bool generate(job *j) {
     VEC_PUSH(j->arena, j->times, ((timing){"llvm passes", j->binary.times.passes_s * 1e3}));
     VEC_PUSH(j->arena, j->times, ((timing){"llvm codegen", j->binary.times.emit_s * 1e3}));
     j->clock_ms = 1e3 * clock_seconds();
+    if (!cubin)
+        return true;
+    bool ok = show_resources(j, arch->name, cubin);
+    lap(j, "ptxas");
+    return ok;
+}
+
+static bool generate(job *j) {
+    const options *o = j->o;
+    const cg_arch *arch = find_arch(j, o->archs.data[o->archs.len - 1]);
     sv cubin = SV("");
-    if (o->resource_usage || o->emit == EMIT_CUBIN) {
-        if (!show_resources(j, name, &cubin))
-            return false;
-        lap(j, "ptxas");
-    }
+    bool assemble = o->resource_usage || o->emit == EMIT_CUBIN;
+    if (!arch || !generate_for(j, arch, assemble ? &cubin : NULL))
+        return false;
     if (o->check)
         return true;
     strbuf json;
@@ -394,9 +470,68 @@ static bool generate(job *j) {
     case EMIT_PTX:
     case EMIT_TILE:
     case EMIT_AST:
+    case EMIT_HEADER:
         break;
     }
     return write_output(j, to ? to : default_output(j->arena, j->path, ".ptx"), j->binary.ptx);
+}
+
+// --- a header: each specialization is a module of its own, generated for each architecture
+
+typedef struct header_job {
+    VEC(const cg_arch *) archs;
+    VEC(header_variant) variants;
+    bool has_ptxas;
+} header_job;
+
+static void compile_variant(job *j, const specialization *s, void *ctx) {
+    header_job *h = ctx;
+    j->module = ir_module_create(j->arena, j->diag);
+    const ir_func *f = lower(j, s);
+    lap(j, "lower");
+    if (!f || !run_passes(j))
+        return;
+    header_variant v = {.name = s->signature && s->signature->name.len ? s->signature->name
+                                                                       : s->kernel->name,
+                        .kernel = s->kernel,
+                        .args = s->args.data,
+                        .num_args = s->args.len,
+                        .options = s->options,
+                        .func = f,
+                        .entry = s->name};
+    for (uint32_t i = 0; i < h->archs.len; i++) {
+        header_image image = {.arch = h->archs.data[i], .cubin = SV("")};
+        if (!generate_for(j, image.arch, h->has_ptxas ? &image.cubin : NULL))
+            return;
+        image.ptx = j->binary.ptx;
+        v.shared_bytes = j->binary.kernels[0].shared_bytes;
+        VEC_PUSH(j->arena, v.images, image);
+    }
+    VEC_PUSH(j->arena, h->variants, v);
+}
+
+static bool make_header(job *j, strbuf *out) {
+    header_job h = {.has_ptxas = j->o->resource_usage || cg_find_ptxas(j->arena, NULL)};
+    for (uint32_t i = 0; i < j->o->archs.len; i++) {
+        const cg_arch *arch = find_arch(j, j->o->archs.data[i]);
+        bool again = false;
+        for (uint32_t n = 0; n < h.archs.len; n++)
+            again |= h.archs.data[n] == arch;
+        if (!arch)
+            return false;
+        if (!again)
+            VEC_PUSH(j->arena, h.archs, arch);
+    }
+    if (!h.has_ptxas)
+        diag_warning(j->diag, "ptx-only", SRC_NONE,
+                     "no ptxas was found (TILE_PTXAS, CUDA_HOME, PATH): the header has PTX only, "
+                     "which the driver assembles when a kernel is first launched");
+    if (!visit_specializations(j, compile_variant, &h) ||
+        !header_write(j->arena, j->diag, j->path, h.variants.data, h.variants.len, out))
+        return false;
+    const char *to = j->o->output;
+    return write_output(j, to ? to : default_output(j->arena, j->path, ".tile.h"),
+                        strbuf_view(out));
 }
 
 /// Names with spaces and '$' are escaped as make wants them.
@@ -460,7 +595,8 @@ static bool write_text(job *j, const strbuf *text) {
 static bool lower_and_generate(job *j, strbuf *out) {
     const options *o = j->o;
     if (j->program) {
-        bool ok = lower_file(j);
+        j->module = ir_module_create(j->arena, j->diag);
+        bool ok = visit_specializations(j, lower_one, NULL);
         lap(j, "lower");
         if (!ok)
             return false;
@@ -494,6 +630,8 @@ static bool compile_steps(job *j) {
     bool ok;
     if (o->list) {
         ok = list_kernels(j, &out) && write_text(j, &out);
+    } else if (o->emit == EMIT_HEADER) {
+        ok = make_header(j, &out);
     } else {
         ok = lower_and_generate(j, &out);
     }

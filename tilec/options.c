@@ -41,8 +41,8 @@ static bool take_include(parse *p, const char *v) {
 
 /// Every class of warning that the compiler has.
 static const char *const warning_names[] = {
-    "static-print",    "not-applied",  "not-constexpr",    "spills",
-    "offset-overflow", "missing-mask", "unsigned-compare", "fp64-literal",
+    "static-print", "not-applied",      "not-constexpr", "spills",   "offset-overflow",
+    "missing-mask", "unsigned-compare", "fp64-literal",  "ptx-only",
 };
 enum { NUM_WARNINGS = sizeof warning_names / sizeof *warning_names };
 
@@ -61,15 +61,15 @@ static bool take_warning(parse *p, const char *v) {
 }
 
 static const char *const emit_names[] = {
-    [EMIT_PTX] = "ptx",   [EMIT_CUBIN] = "cubin", [EMIT_LLVM] = "llvm",
-    [EMIT_TILE] = "tile", [EMIT_AST] = "ast",     [EMIT_JSON] = "json",
+    [EMIT_PTX] = "ptx", [EMIT_CUBIN] = "cubin", [EMIT_LLVM] = "llvm",     [EMIT_TILE] = "tile",
+    [EMIT_AST] = "ast", [EMIT_JSON] = "json",   [EMIT_HEADER] = "header",
 };
 
 static bool take_emit(parse *p, const char *v) {
     for (size_t i = 0; i < sizeof emit_names / sizeof *emit_names; i++)
         if (!strcmp(v, emit_names[i]))
             return p->o->emit = (emit_kind)i, p->o->has_emit = true;
-    return wrong(p, "--emit", v, "ptx, cubin, llvm, tile, ast or json");
+    return wrong(p, "--emit", v, "ptx, cubin, llvm, tile, ast, json or header");
 }
 
 static bool take_arch(parse *p, const char *v) {
@@ -78,7 +78,7 @@ static bool take_arch(parse *p, const char *v) {
     strbuf_puts(&known, "native");
     for (unsigned i = 0; cg_arch_at(i); i++)
         strbuf_printf(&known, cg_arch_at(i + 1) ? ", %s" : " or %s", cg_arch_at(i)->name);
-    p->o->arch = v;
+    VEC_PUSH(p->arena, p->o->archs, v);
     return !strcmp(v, "native") || cg_find_arch(v) || wrong(p, "--arch", v, known.data);
 }
 
@@ -132,6 +132,31 @@ static bool take_num_stages(parse *p, const char *v) {
 }
 static bool take_maxnreg(parse *p, const char *v) {
     return take_number(p, "--maxnreg", v, 16, 255, false, &p->o->maxnreg);
+}
+
+bool options_set_by_name(arena *a, sv name, const fe_constant *value, fe_options *out,
+                         sv *message) {
+    const struct {
+        const char *name;
+        uint32_t least, most;
+        bool power;
+        uint32_t *value;
+    } known[] = {{"num_warps", 1, 32, true, &out->num_warps},
+                 {"num_ctas", 1, 16, true, &out->num_ctas},
+                 {"num_stages", 1, 16, false, &out->num_stages},
+                 {"maxnreg", 16, 255, false, &out->maxnreg}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!sv_is(name, known[i].name))
+            continue;
+        int64_t v = value->kind == FE_INT ? value->i : 0;
+        if (v < known[i].least || v > known[i].most || (known[i].power && (v & (v - 1))))
+            *message = sv_format(a, "%s: expected %s from %u to %u", known[i].name,
+                                 known[i].power ? "a power of two" : "a number", known[i].least,
+                                 known[i].most);
+        *known[i].value = (uint32_t)v;
+        return true;
+    }
+    return false;
 }
 
 static bool take_ptx(parse *p, const char *v) {
@@ -229,14 +254,14 @@ typedef struct row {
 
 static const row table[] = {
     {"-o", "PATH", take_output, READING, "output file; '-' is standard output"},
-    {"--emit", "KIND", take_emit, READING, "ptx (default), cubin, llvm, tile, ast, json"},
+    {"--emit", "KIND", take_emit, READING, "ptx (default), cubin, llvm, tile, ast, json, header"},
     {"--arch", "ARCH", take_arch, GENERATING,
-     "sm_80 (default) to sm_120, or native: the GPU of this machine"},
+     "sm_80 (default) to sm_120, or native: this machine's GPU; a header may have several"},
     {"--kernel", "NAME", take_kernel, LOADING | OF_SOURCE, "this kernel only; may be repeated"},
     {"-D", "NAME=VALUE", take_define, LOWERING | OF_SOURCE,
      "a constexpr: int, float, True, None, 'text', dtype"},
     {"--signature", "SIG", take_signature, LOWERING | OF_SOURCE,
-     "types and hints: 'kernel(x=*fp32:16, n=i32)'"},
+     "types and hints: 'kernel(x=*fp32:16, n=i32)'; may be repeated"},
     {"--num-warps", "N", take_num_warps, LOWERING | OF_SOURCE, "warps per program (4)"},
     {"--num-ctas", "N", take_num_ctas, LOWERING | OF_SOURCE, "thread blocks per program (1)"},
     {"--num-stages", "N", take_num_stages, LOWERING | OF_SOURCE, "pipeline stages (3)"},
@@ -349,7 +374,7 @@ const char *options_source_only(const options *o) {
     for (int i = 0; i < NUM_OPTIONS; i++)
         if (o->given >> i & 1 && table[i].used & OF_SOURCE)
             return table[i].name;
-    return o->emit == EMIT_AST ? "--emit=ast" : NULL;
+    return o->emit == EMIT_AST ? "--emit=ast" : o->emit == EMIT_HEADER ? "--emit=header" : NULL;
 }
 
 /// Finds options that do not go together.
@@ -414,14 +439,16 @@ static bool scan(parse *p, const row *rows, int n, int argc, char **argv) {
     return true;
 }
 
-static const options defaults = {
-    .arch = "sm_80", .num_warps = 4, .num_ctas = 1, .num_stages = 3, .device = "cpu"};
+static const options defaults = {.num_warps = 4, .num_ctas = 1, .num_stages = 3, .device = "cpu"};
 
 bool options_parse(arena *a, int argc, char **argv, options *out, sv *message) {
     *out = defaults;
     parse p = {.arena = a, .o = out, .message = message};
-    return scan(&p, table, NUM_OPTIONS, argc, argv) &&
-           (out->help || out->version || check_together(&p));
+    if (!scan(&p, table, NUM_OPTIONS, argc, argv))
+        return false;
+    if (!out->archs.len)
+        VEC_PUSH(a, out->archs, "sm_80");
+    return out->help || out->version || check_together(&p);
 }
 
 bool options_parse_run(arena *a, int argc, char **argv, options *out, sv *message) {

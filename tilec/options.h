@@ -10,7 +10,8 @@ typedef enum emit_kind {
     EMIT_LLVM,
     EMIT_TILE,
     EMIT_AST,
-    EMIT_JSON
+    EMIT_JSON,
+    EMIT_HEADER
 } emit_kind;
 
 typedef VEC(const char *) string_list;
@@ -21,9 +22,10 @@ typedef struct definition {
     fe_constant value;
 } definition;
 
-/// --signature 'kernel(x=*fp32:16, n=i32)'.
+/// --signature 'kernel(x=*fp32:16, n=i32) as name'.
 typedef struct signature {
     sv kernel;
+    sv name; ///< what the entry is called; empty: as the kernel
     fe_arg *args;
     uint32_t num_args;
 } signature;
@@ -47,7 +49,7 @@ typedef struct options {
     VEC(sv) warnings; ///< as written after -W
     emit_kind emit;
     const char *output; ///< NULL: the default
-    const char *arch;
+    string_list archs;  ///< the last one counts, except for a header; none: the default
     const char *print_after, *passes;
     const char *depfile;
     uint32_t num_warps, num_ctas, num_stages, maxnreg;
@@ -68,6 +70,10 @@ void options_print_help(strbuf *out);
 void options_print_run_help(strbuf *out);
 /// An option given, if any, that makes no sense for a file of tile IR.
 const char *options_source_only(const options *o);
+
+/// Sets the option that `name` names, as a signature may: num_warps=8. False if there is no such
+/// option; *message says what is wrong with the value, if anything.
+bool options_set_by_name(arena *a, sv name, const fe_constant *value, fe_options *out, sv *message);
 
 /// Parses one value as -D takes it: int, float, True, False, None, 'text', or a dtype.
 bool parse_constant(arena *a, sv text, fe_constant *out);

@@ -1,6 +1,7 @@
 // The small languages of the command line: values after -D NAME=, and --signature
 // 'kernel(x=*fp32:16, n=i32, flag=i32=1, BLOCK=1024)', where ':16' says divisible by 16 and '=1'
-// says that the integer is 1; and --arg 'x=fp32[64,1000]:randn' of tilec run.
+// says that the integer is 1, and after it may come 'as name'; and --arg 'x=fp32[64,1000]:randn' of
+// tilec run.
 #include "tilec/options.h"
 
 #include <ctype.h>
@@ -130,16 +131,35 @@ static bool parse_type(sv text, fe_arg *out, sv *bad_hint) {
     return true;
 }
 
+/// Takes what follows the arguments off: ')', or ') as name'.
+static bool cut_name(sv *rest, sv *name) {
+    size_t end = rest->len;
+    while (end && rest->data[end - 1] != ')')
+        end--;
+    if (!end)
+        return false;
+    sv tail = trim((sv){rest->data + end, rest->len - end});
+    rest->len = end - 1;
+    if (!tail.len)
+        return true;
+    if (!sv_starts_with(tail, "as ") && !sv_starts_with(tail, "as\t"))
+        return false;
+    *name = trim((sv){tail.data + 3, tail.len - 3});
+    for (size_t i = 0; i < name->len; i++)
+        if (!isalnum((unsigned char)name->data[i]) && name->data[i] != '_')
+            return false;
+    return name->len && !isdigit((unsigned char)name->data[0]);
+}
+
 bool parse_signature(arena *a, sv text, signature *out, sv *message) {
-    sv name, rest;
+    sv kernel, rest, name = SV("");
     text = trim(text);
-    if (!cut(text, '(', &name, &rest) || !rest.len || rest.data[rest.len - 1] != ')') {
+    if (!cut(text, '(', &kernel, &rest) || !cut_name(&rest, &name)) {
         *message = sv_format(a, "--signature: expected 'kernel(name=type, ...)', got '%" SV_FMT "'",
                              SV_ARG(text));
         return false;
     }
-    rest.len--;
-    *out = (signature){.kernel = name};
+    *out = (signature){.kernel = kernel, .name = name};
     VEC(fe_arg) args = {0};
     while ((rest = trim(rest)).len) {
         sv item, key, value, bad_hint = SV("");

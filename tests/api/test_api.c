@@ -455,6 +455,48 @@ static void test_broken_sources(void) {
     }
 }
 
+typedef struct heard {
+    int warnings, infos;
+    char text[2][256];
+} heard;
+
+static void listen(void *context, tile_log_level level, const char *text) {
+    heard *h = context;
+    h->warnings += level == TILE_LOG_WARNING;
+    h->infos += level == TILE_LOG_INFO;
+    snprintf(h->text[level], sizeof h->text[level], "%s", text);
+}
+
+/// What the library would print goes to the log of the device, if it has one.
+static void test_log(void) {
+    static const char source[] = "def k(x: *i32, C: constexpr):\n"
+                                 "    static_print('C is', C)\n"
+                                 "    store(x, C)\n";
+    heard h = {0};
+    tile_module *mod;
+    tile_kernel *k;
+    tile_buffer *x;
+    must(tile_device_set_cache(dev, "off", 0, &err)); // what is read is not compiled
+    tile_device_set_log(NULL, listen, &h);
+    tile_device_set_log(dev, listen, &h);
+    expect(!tile_module_load_string(dev, "talks.tile", source, strlen(source), &mod, &err) &&
+               !tile_module_get_kernel(mod, NULL, &k, &err) &&
+               !tile_buffer_create(dev, 4, &x, &err),
+           "setup: %s", err.message);
+    for (int i = 0; i < 4; i++) {
+        tile_arg args[] = {TILE_BUFFER(x, "i32"), TILE_CONSTEXPR_INT("C", i / 2)};
+        tile_launch_options o = {.size = sizeof o, .grid = {1}};
+        tile_device_set_log(dev, i < 2 ? listen : NULL, &h);
+        expect(!tile_launch(k, args, 2, &o, &err), "launch: %s", err.message);
+    }
+    expect(h.warnings == 1 && strstr(h.text[TILE_LOG_WARNING], "talks.tile:2:5: warning: C is 0"),
+           "%d warnings: %s", h.warnings, h.text[TILE_LOG_WARNING]);
+    expect(h.infos == 1 && strstr(h.text[TILE_LOG_INFO], "compiled and loaded kernel 'k' in "),
+           "%d infos: %s", h.infos, h.text[TILE_LOG_INFO]);
+    tile_buffer_destroy(x);
+    tile_module_destroy(mod);
+}
+
 int main(void) {
     open_test_device();
     test_texts();
@@ -467,5 +509,6 @@ int main(void) {
     test_modules();
     test_kernels();
     test_broken_sources();
+    test_log();
     return finish();
 }

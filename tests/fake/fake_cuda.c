@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fake_state state = {.version = 13000, .fail_with = 719};
+static fake_state state = {.version = 13000, .fail_with = 719, .devices = 1, .sm = {90, 90}};
 
 __attribute__((visibility("default"))) fake_state *fake_get_state(void) { return &state; }
 
@@ -67,7 +67,7 @@ static CUresult fake_cuDeviceGet(CUdevice *d, int i) {
 }
 static CUresult fake_cuDeviceGetCount(int *n) {
     CALL(cuDeviceGetCount);
-    *n = 1;
+    *n = state.devices;
     return 0;
 }
 static CUresult fake_cuDeviceGetName(char *name, int len, CUdevice d) {
@@ -77,17 +77,16 @@ static CUresult fake_cuDeviceGetName(char *name, int len, CUdevice d) {
     return 0;
 }
 static CUresult fake_cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d) {
-    (void)d;
     CALL(cuDeviceGetAttribute);
     switch (a) {
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         *v = 132;
         break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-        *v = 9;
+        *v = state.sm[d] / 10;
         break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-        *v = 0;
+        *v = state.sm[d] % 10;
         break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
         *v = 227 << 10;
@@ -328,10 +327,10 @@ static CUresult fake_cuLibraryLoadData(CUlibrary *l, const void *code, CUjit_opt
                                        unsigned n, CUlibraryOption *lo, void **lv, unsigned ln) {
     (void)o, (void)v, (void)n, (void)lo, (void)lv, (void)ln;
     CALL(cuLibraryLoadData);
-    bool is_image = !strncmp(code, FAKE_IMAGE, strlen(FAKE_IMAGE));
-    if (is_image && state.refuse_images && state.refuse_images--)
+    state.loaded_ptx = memcmp(code, "\177ELF", 4) && strncmp(code, FAKE_IMAGE, strlen(FAKE_IMAGE));
+    if (!state.loaded_ptx && state.refuse_images && state.refuse_images--)
         return 209; // no image for this device
-    state.assembled += !is_image;
+    state.assembled += state.loaded_ptx;
     if (is_forbidden())
         return CAPTURE_UNSUPPORTED;
     state.libraries++;
@@ -396,7 +395,19 @@ static CUresult fake_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsi
     state.shared = sh;
     state.stream = s;
     state.params = p;
+    for (int i = 0; i < state.num_values; i++)
+        memcpy(&state.values[i], p[i], sizeof *state.values); // the runtime keeps 8 bytes of each
     return 0;
+}
+
+static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p, void **e) {
+    CALL(cuLaunchKernelEx);
+    state.cooperative = c->numAttrs == 1 && c->attrs[0].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
+                        c->attrs[0].value.cooperative;
+    if (state.cooperative && c->gridDimX * c->gridDimY * c->gridDimZ > 4 * 132)
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    return fake_cuLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, 1, 1,
+                               c->sharedMemBytes, c->hStream, p, e);
 }
 
 __attribute__((visibility("default"))) CUresult

@@ -15,12 +15,17 @@ typedef struct fake_state {
     int fail_with;      ///< the CUresult it gives
     int fail_is_sticky; ///< every later call fails as well
     int sticky;
+    int cooperative;    ///< the last cuLaunchKernelEx was that
     int large_clusters; ///< more than 8 blocks are allowed
     int refuse_images;  ///< so many loads of an image fail
     void *capturing;    ///< the stream that is being captured into a graph
     int invalidated;    ///< its capture has been ended by a forbidden call
     void *stream;       ///< of the last launch
     void **params;      ///< the same
+    int num_values;     ///< parameters whose values a launch is to leave in `values`
+    unsigned long long values[16];
+    int devices, sm[2];                                        ///< how many, and what each is: 90
+    int loaded_ptx;                                            ///< the last image loaded was PTX
     long contexts, buffers, streams, events, libraries, links; ///< alive
     unsigned grid[3], block, shared;                           ///< of the last launch
 } fake_state;

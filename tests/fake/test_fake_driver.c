@@ -315,6 +315,28 @@ static void test_clusters(void) {
     tile_error_clear(&err);
 }
 
+static void test_cooperative(void) {
+    session s = open_session();
+    tile_error err = {0};
+    tile_bound *b;
+    tile_arg args[] = {TILE_BUFFER(s.x, "fp32"), TILE_BUFFER(s.y, "fp32"), TILE_I32(1000)};
+    tile_launch_options o = {
+        .size = sizeof o, .grid = {4 * 132, 1, 1}, .num_warps = 2, .cooperative = true};
+    EXPECT(!tile_launch(s.k, args, 3, &o, &err) && fake->cooperative);
+    EXPECT(fake->grid[0] == 4 * 132 && fake->block == 64);
+    o.grid[1] = 2;
+    EXPECT(tile_launch(s.k, args, 3, &o, &err) == TILE_ERROR_UNSUPPORTED);
+    EXPECT(strstr(err.message, "holds 528 programs of this kernel at once; a cooperative launch of "
+                               "1056 cannot be"));
+    EXPECT(!tile_bind(s.k, args, 3, &o, &b, &err));
+    EXPECT(tile_bound_launch(b, NULL, NULL, NULL, &err) == TILE_ERROR_UNSUPPORTED);
+    fake->cooperative = 0;
+    EXPECT(!tile_bound_launch(b, (uint32_t[3]){7, 1, 1}, NULL, NULL, &err) && fake->cooperative);
+    tile_bound_destroy(b);
+    close_session(&s);
+    tile_error_clear(&err);
+}
+
 static void *launch_from_thread(void *p) {
     tile_error err = {0};
     EXPECT(!launch(p, 1000, &err)); // this thread has no context yet
@@ -436,6 +458,7 @@ int main(int argc, char **argv) {
     test_default_streams();
     test_variants();
     test_clusters();
+    test_cooperative();
     test_threads();
     test_failures();
     test_second_try();
