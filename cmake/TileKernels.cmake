@@ -1,6 +1,6 @@
 # tile_add_kernels(target file.tile
 #                  [SPECIALIZE signature...]   what tilec --signature takes, once for each
-#                  [ARCH sm_80 ...]            default: sm_80
+#                  [ARCH 80 90 ...]            or sm_80 sm_90; default: 80
 #                  [DEFINE NAME=VALUE ...]     constexprs, as tilec -D
 #                  [OPTIONS option...]         other options of tilec
 #                  [RUNTIME library])          default: tile::runtime, which has no compiler
@@ -30,7 +30,8 @@ function(tile_add_kernels target source)
     list(APPEND options -D "${definition}")
   endforeach()
   foreach(arch IN LISTS arg_ARCH)
-    list(APPEND options --arch=${arch})
+    string(REGEX REPLACE "^sm_" "" arch ${arch})
+    list(APPEND options --arch=sm_${arch})
   endforeach()
   add_custom_command(OUTPUT ${header}
     COMMAND tile::tilec --emit=header ${options} -MD -MF ${header}.d -o ${header} ${path}

@@ -20,6 +20,7 @@ for program in jit_shared jit_static; do
     [ ! -e "$work/consumer/$program" ] || TILE_TEST_DEVICE=cpu "$work/consumer/$program"
 done
 TILE_LIBCUDA=$fake "$work/consumer/aot"
+TILE_LIBCUDA=$fake TILE_CACHE_DIR=off "$work/consumer/both"
 
 # Without the compiler there is none of it, and no LLVM.
 if ldd "$work/consumer/aot" | grep -iE 'llvm|libtile'; then
