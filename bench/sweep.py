@@ -29,6 +29,18 @@ def next_power_of_2(n):
     return 1 << max(0, n - 1).bit_length()
 
 
+def elements_per_thread(dtype, n, warps, ctas):
+    """How many elements of a row a thread has, and the constexprs. Rows over 2048 go in pieces: see set_bounds in softmax.c."""
+    block, threads = next_power_of_2(n), 32 * warps * ctas
+    if n <= 2048:
+        return block // threads, {"BLOCK": block}
+    width = 4 if dtype == "fp32" else 8
+    slack = 0 if n % width == 0 else width - 1
+    pieces = -(-(n + slack) // (8 * threads))
+    most = pieces * 8 * threads - slack
+    return 8 * pieces, {"BLOCK": block, "LEAST": most if n == most else most - 8 * threads + 1, "MOST": most}
+
+
 def candidates(dtype, m, n):
     """Plans as examples/softmax --plan prints them."""
     block = next_power_of_2(n)
@@ -37,14 +49,14 @@ def candidates(dtype, m, n):
             if rows >= warps and warps <= 8 and block <= 2048 and 4 <= rows * block // (32 * warps) <= 64:
                 yield plan("several", dtype, m, {"ROWS": rows, "BLOCK": block}, warps)
         for ctas in (1, 2, 4, 8, 16):
-            per = block // (32 * warps * ctas)
-            if not 4 <= per <= 64 or ctas > 1 and (block < 32768 or per < 32):
+            per, constexprs = elements_per_thread(dtype, n, warps, ctas)
+            if not 4 <= per <= 128 or ctas > 1 and (n <= 8192 or per < 32) or n > 2048 and per < 16:
                 continue
             limits = {0}
             if per >= 32 and warps >= 4:
-                limits |= {r for r in (64, 128) if r * warps * 32 <= 65536}
+                limits |= {r for r in (64, 72, 80, 96, 128) if r * warps * 32 <= 65536 and r >= 28 + per // 2}
             for limit in sorted(limits):
-                yield plan("", dtype, m, {"BLOCK": block}, warps, ctas, limit)
+                yield plan("", dtype, m, constexprs, warps, ctas, limit)
     if block >= 65536:
         for chunk, warps in ((8192, 8), (16384, 16)):
             yield plan("looped", dtype, m, {"BLOCK": chunk}, warps)

@@ -6,9 +6,9 @@
 //
 // A mask like `offs < n` may cut through a vector. Where lanes may branch, such a vector is loaded
 // whole, since memory of which one element may be read can be read up to the next multiple of 16
-// bytes. A thread that has one (two of a row do) then loads what the mask covers again, element by
-// element: when the first op needs a loaded value, so that no load waits for another. It stores so,
-// too. And so go all vectors of an access that turns out not to be aligned.
+// bytes. A thread that has one (two of a row do) then puts aside what the mask does not cover: when
+// the first op needs a loaded value, so that no load waits for another. It stores such a vector element
+// by element. And all vectors of an access that turns out not to be aligned are loaded so, too.
 //
 // A layout may hold copies of an element (RULES 1). Loads fill all copies. Stores and atomics run
 // in the representative copy only; what an atomic returns is then given to the others.
@@ -131,10 +131,12 @@ static void vector_mask(emitter *e, const ir_value *mask, unsigned dim, unsigned
 /// i1: the vectors of an access are aligned, which all are if one is; NULL if that is certain.
 static LLVMValueRef is_aligned(emitter *e, const ir_op *op, unsigned vec) {
     const ir_value *ptr = op->operands[0];
-    if (!ir_get_flag(op, ATTR_REALIGNED))
+    if (!ir_get_flag(op, ATTR_REALIGNED) || ir_get_flag(op, ATTR_ALIGNED))
         return NULL;
+    // The pointer is splat(row) + index, and each vector's index a multiple of its size.
+    const ir_value *row = ptr->def->operands[0]->def->operands[0];
     LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
-    LLVMValueRef address = LLVMBuildPtrToInt(e->b, emit_regs(e, ptr)[0], i64, "");
+    LLVMValueRef address = LLVMBuildPtrToInt(e->b, emit_regs(e, row)[0], i64, "");
     LLVMValueRef size = LLVMConstInt(i64, vec * dtype_bytes(ptr->type.pointee) - 1, false);
     LLVMValueRef odd = LLVMBuildAnd(e->b, address, size, "");
     return LLVMBuildICmp(e->b, LLVMIntEQ, odd, LLVMConstNull(i64), "");
@@ -319,11 +321,24 @@ void emit_store(emitter *e, const ir_op *op) {
 
 // ---------------------------------------------------------------------------- finishing loads
 
-/// Loads the vector from register r on element by element, if it has to be.
+/// The vector from register r on, of which all is there, without what the mask does not cover.
+static void cut_vector(emitter *e, const access_plan *p, unsigned r, LLVMValueRef const *whole,
+                       LLVMValueRef *out) {
+    dtype elem = p->op->operands[0]->type.pointee;
+    for (unsigned k = 0; k < p->vec; k++) {
+        LLVMValueRef other = other_at(e, p, r + k);
+        other = other ? from_memory(e, elem, other) : LLVMConstNull(LLVMTypeOf(whole[k]));
+        out[k] = LLVMBuildSelect(e->b, element_mask(e, p, r + k), whole[k], other, "");
+    }
+}
+
+/// Goes through the vector from register r on element by element, if it has to be.
 static void load_elements(emitter *e, const access_plan *p, unsigned r, LLVMValueRef *regs) {
     LLVMValueRef loaded[16], *paths[2] = {loaded, regs + r};
     emit_branch b = emit_begin_branch(e, is_by_element(e, p, r));
-    for (unsigned k = 0; k < p->vec; k++)
+    if (!p->aligned)
+        cut_vector(e, p, r, regs + r, loaded);
+    for (unsigned k = 0; k < p->vec && p->aligned; k++)
         load_vector(e, p, r + k, 1, loaded + k);
     emit_end_branch(e, &b);
     emit_merge(e, paths, (LLVMBasicBlockRef[]){b.inside, b.before}, p->vec, regs + r);

@@ -83,6 +83,8 @@ static LLVMValueRef round_to_int(emitter *e, dtype t, const char *way, LLVMValue
 }
 
 LLVMValueRef nvptx_math(emitter *e, ir_opcode op, dtype t, bool approx, LLVMValueRef x) {
+    if (approx && t == DT_FP32 && op == OP_EXP2)
+        return nvptx_ex2(e, x, true);
     if (approx && t == DT_FP32 && fast_forms[op])
         return instruction(e, fast_forms[op], "=f,f", f32_type(e), x);
     switch (op) {

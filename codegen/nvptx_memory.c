@@ -112,6 +112,14 @@ static LLVMValueRef load_words(emitter *e, const cg_access *a, const access_word
     return load;
 }
 
+/// LLVM would take elements out of the vector of words at once, and put them together again, with an
+/// instruction each, where the word is wanted.
+static LLVMValueRef keep_word(emitter *e, const access_words *w, LLVMValueRef word) {
+    if (w->count == 1 || w->per_word == 1 || w->bits != 32)
+        return word;
+    return nvptx_asm(e, LLVMTypeOf(word), "mov.b32 $0, $1;", "=r,r", &word, 1, 0);
+}
+
 /// Small elements stay packed until the branch has ended: what takes them apart waits for the load,
 /// and nothing in the branch may, or the next load would wait as well.
 static void load_plain(emitter *e, const cg_access *a, LLVMValueRef const *start,
@@ -126,7 +134,8 @@ static void load_plain(emitter *e, const cg_access *a, LLVMValueRef const *start
         words[i] = word_at(e, load, i);
     nvptx_end_guard(e, &g);
     for (unsigned i = 0; i < w.count; i++)
-        words[i] = nvptx_merge(e, &g, words[i], skipped[i]);
+        words[i] = g.after ? nvptx_merge(e, &g, words[i], skipped[i])
+                           : keep_word(e, &w, nvptx_merge(e, &g, words[i], skipped[i]));
     for (unsigned i = 0; i < w.count; i++) {
         if (w.per_word == 1)
             out[i] = words[i];

@@ -24,12 +24,14 @@ typedef struct plan {
     form form;
     uint32_t rows;  ///< of a program
     uint32_t block; ///< elements of a row that are in registers at once
+    uint32_t least, most; ///< bounds of the row's length, for which the kernel is compiled; or 0
     uint32_t num_warps, num_ctas, maxnreg;
 } plan;
 
 enum {
     SHORT_BYTES = 1024, ///< of a row that one warp holds in few registers
     GROUP_WARPS = 8,    ///< of a program with several short rows
+    LONG_ROW = 2048,    ///< elements: longer ones go in pieces
     BLOCK_ROW = 32768,  ///< elements that one thread block holds, with room for what it computes
     PART_BYTES = 32768, ///< of a long row in each thread block of a cluster
     MOST_WARPS = 32,
@@ -42,14 +44,22 @@ static uint32_t at_least_1(uint32_t v) { return v ? v : 1; }
 static plan pick_several(uint32_t block, element type) {
     uint32_t lanes = 32 * 16 / (uint32_t)elements[type].bytes; // elements of one vector per lane
     uint32_t per_warp = at_least_1(lanes / block);
-    return (plan){SEVERAL, GROUP_WARPS * (per_warp > 8 ? 8 : per_warp), block, GROUP_WARPS, 1, 0};
+    return (plan){.form = SEVERAL,
+                  .rows = GROUP_WARPS * (per_warp > 8 ? 8 : per_warp),
+                  .block = block,
+                  .num_warps = GROUP_WARPS,
+                  .num_ctas = 1};
 }
 
 /// Rows that the registers of no cluster can hold: in pieces, read twice.
 static plan pick_looped(uint32_t block, element type) {
     uint32_t most = type == FP32 ? 16384 : 8192;
     block = block < most ? block : most;
-    return (plan){LOOPED, 1, block, at_least_1(block / 1024), 1, 0};
+    return (plan){.form = LOOPED,
+                  .rows = 1,
+                  .block = block,
+                  .num_warps = at_least_1(block / 1024),
+                  .num_ctas = 1};
 }
 
 /// Elements that a thread should have of a row: the more, the fewer threads wait for each other; the
@@ -70,23 +80,45 @@ static uint32_t most_ctas(const tile_device_info *info) {
     return sm < 90 ? 1 : sm < 120 ? 16 : 8;
 }
 
-static plan pick_one_row(uint32_t block, element type, bool is_alone,
-                         const tile_device_info *info) {
-    uint32_t most = most_ctas(info);
-    uint32_t ctas = at_least_1(block * (uint32_t)elements[type].bytes / PART_BYTES);
+/// Registers that a thread may take at most; 0 says nothing. Two programs and more share a
+/// multiprocessor's 65536, if the assembler leaves room.
+static uint32_t register_limit(uint32_t per_thread, uint32_t warps, element type) {
+    if (per_thread > 64)
+        return type == FP32 ? 128 : 36 + per_thread / 2;
+    if (per_thread > 32)
+        return type == FP32 ? 128 : 64;
+    return per_thread == 32 && warps >= 8 ? 64 : 0;
+}
+
+/// Between which lengths of a row as many pieces of it are needed: a piece is 8 elements of each
+/// thread, and a row that is not aligned begins up to 15 bytes behind its first piece. Returns the
+/// elements of a thread.
+static uint32_t set_bounds(plan *p, uint32_t cols, element type) {
+    uint32_t bytes = (uint32_t)elements[type].bytes, piece = 8 * 32 * p->num_warps * p->num_ctas;
+    uint32_t slack = cols * bytes % 16 == 0 ? 0 : 16 / bytes - 1;
+    uint32_t pieces = (cols + slack + piece - 1) / piece;
+    p->most = pieces * piece - slack;
+    p->least = cols == p->most ? p->most : p->most - piece + 1;
+    return 8 * pieces;
+}
+
+static plan pick_one_row(uint32_t cols, element type, bool is_alone, const tile_device_info *info) {
+    uint32_t block = next_power_of_2(cols), most = most_ctas(info), size = block;
+    if (cols > LONG_ROW && cols <= block / 4 * 3 && !is_alone)
+        size = block / 2; // a little more for each thread
+    uint32_t ctas = at_least_1(size * (uint32_t)elements[type].bytes / PART_BYTES);
     ctas = ctas > most ? most : ctas;
-    uint32_t part = block / ctas;
+    uint32_t part = size / ctas;
     uint32_t per_thread = elements_per_thread(part, type, is_alone);
     uint32_t warps = at_least_1(part / (32 * per_thread));
     warps = warps > MOST_WARPS ? MOST_WARPS : warps;
+    plan p = {
+        .form = ROWS, .rows = 1, .block = block, .num_warps = warps, .num_ctas = ctas, .maxnreg = 0};
     per_thread = part / (32 * warps);
-    // Two programs and more share a multiprocessor's 65536 registers, if the assembler leaves room.
-    uint32_t maxnreg = 0;
-    if (per_thread >= 64)
-        maxnreg = type == FP32 ? 128 : 64;
-    else if (per_thread == 32 && warps >= 8)
-        maxnreg = 64;
-    return (plan){ROWS, 1, block, warps, ctas, maxnreg};
+    if (cols > LONG_ROW && !is_alone)
+        per_thread = set_bounds(&p, cols, type);
+    p.maxnreg = register_limit(per_thread, warps, type);
+    return p;
 }
 
 /// The rule, as bench/sweep.py has found it on an H200.
@@ -97,7 +129,7 @@ static plan pick(long rows, uint32_t cols, element type, const tile_device_info 
         return pick_looped(block, type);
     if (block * (uint32_t)elements[type].bytes <= SHORT_BYTES && is_aligned && !is_alone)
         return pick_several(block, type);
-    return pick_one_row(block, type, is_alone, info);
+    return pick_one_row(cols, type, is_alone, info);
 }
 
 /// The plan of a form that is asked for by name.
@@ -108,7 +140,7 @@ static plan pick_form(form f, long rows, uint32_t cols, element type,
         return pick_several(block, type);
     if (f == LOOPED)
         return pick_looped(block, type);
-    plan p = pick_one_row(block, type, f == ROWS && rows <= (long)info->num_sms, info);
+    plan p = pick_one_row(cols, type, f == ROWS && rows <= (long)info->num_sms, info);
     p.form = f;
     return p;
 }
@@ -171,7 +203,7 @@ static plan plan_from_options(int argc, char **argv, long rows, uint32_t cols, e
 }
 
 /// What a kernel of softmax.tile takes, in its order. Returns how many.
-static uint32_t fill_arguments(tile_arg args[8], const plan *p, element type, const void *y,
+static uint32_t fill_arguments(tile_arg args[10], const plan *p, element type, const void *y,
                                const void *x, long rows, long cols) {
     const char *dtype = elements[type].name;
     uint32_t n = 0;
@@ -185,6 +217,10 @@ static uint32_t fill_arguments(tile_arg args[8], const plan *p, element type, co
     if (p->form == SEVERAL)
         args[n++] = TILE_CONSTEXPR_INT("ROWS", p->rows);
     args[n++] = TILE_CONSTEXPR_INT("BLOCK", p->block);
+    if (p->form == ROWS && p->most) {
+        args[n++] = TILE_CONSTEXPR_INT("LEAST", p->least);
+        args[n++] = TILE_CONSTEXPR_INT("MOST", p->most);
+    }
     return n;
 }
 
@@ -210,7 +246,7 @@ static bool run(tile_device *dev, const tile_device_info *info, const plan *p, e
     check(tile_module_load_file(dev, kernel_file("softmax.tile"), &mod, &err), &err);
     check(tile_module_get_kernel(mod, name, &softmax, &err), &err);
 
-    tile_arg args[8];
+    tile_arg args[10];
     uint32_t n = fill_arguments(args, p, type, NULL, NULL, rows, cols);
     tile_launch_options launch = {.size = sizeof launch,
                                   .grid = {programs(p, rows)},

@@ -86,6 +86,7 @@ static value fast_function(lowering *lo, const char *name, ir_opcode op, const v
     value build_##name(lowering *lo, value *args, src_range range) {                               \
         return fast_function(lo, #name, op, &args[0], range);                                      \
     }
+FAST_FUNCTION(fast_exp2f, OP_EXP2)
 FAST_FUNCTION(fast_log2f, OP_LOG2)
 FAST_FUNCTION(fast_sinf, OP_SIN)
 FAST_FUNCTION(fast_cosf, OP_COS)

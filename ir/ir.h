@@ -269,6 +269,13 @@ bool ir_has_trait(const ir_op *op, unsigned trait);
 typedef void ir_op_visitor(ir_op *op, void *ctx);
 void ir_walk(ir_block *b, ir_op_visitor *fn, void *ctx);
 
+/// Bounds of an integer, both included.
+typedef struct ir_interval {
+    int64_t low, high;
+} ir_interval;
+/// What is known of v, a scalar or a tile, from its operands and from what the author assumes.
+ir_interval ir_interval_of(const ir_func *f, const ir_value *v);
+
 // --- text and checking
 /// Prints in the syntax that ir_parse reads. Flags: with_locations adds ` loc(line:col)`.
 void ir_print_module(const ir_module *m, strbuf *out, bool with_locations);

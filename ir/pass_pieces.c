@@ -7,7 +7,10 @@
 //                          if n > start of piece 1:  a = maximum(a, piece 1)   ...
 //                          max(a)
 //
-// A piece past the row's end is skipped by a branch that the whole program takes, and in the piece that
+// What the author assumes of n (`assume(n <= 5000)`) is known here: pieces that every row fills need no
+// test, and those that no row reaches are not there; what they would hold is folded in at once.
+//
+// Of the others, a piece past the row's end is skipped by a branch that the whole program takes, and in the piece that
 // has the end warps beyond it may skip theirs (the part of the `if`). That is exact: the
 // other arm of the `if` combines what the piece would have held, the load's `other` taken through
 // the same ops, which are few since all elements are equal. And where the loaded elements are small
@@ -37,6 +40,8 @@ typedef struct cutter {
     VEC(ir_op *) consumers;        ///< the reductions and stores, in order
     VEC(ir_op *) loads;
     const ir_op *limit; ///< index < splat(n): the mask, or the part of it, that ends the row
+    uint32_t full;      ///< pieces that end before every row does
+    uint32_t reached;   ///< pieces that begin before some row ends
     bool recomputes;    ///< small elements, many of them
     bool fits;
     uint32_t num_ops; ///< on rows
@@ -161,7 +166,13 @@ static bool may_be_cut(cutter *c) {
     if (!c->fits || !c->loads.len || !c->consumers.len || !choose_pieces(c))
         return false;
     c->limit = find_limit(mask_of(c->loads.data[0]), LIMIT_DEPTH);
-    return c->limit != NULL;
+    if (!c->limit)
+        return false;
+    ir_interval n = ir_interval_of(c->func, c->limit->operands[1]);
+    n.high = n.high < c->extent ? n.high : c->extent;
+    c->full = n.low < c->piece ? 0 : (uint32_t)((n.low < n.high ? n.low : n.high) / c->piece);
+    c->reached = n.high < 1 ? 1 : (uint32_t)((n.high + c->piece - 1) / c->piece);
+    return true;
 }
 
 // ---------------------------------------------------------------------------- costs
@@ -228,11 +239,47 @@ static ir_op *clone(cutter *c, ir_builder *b, const ir_op *op, ir_value *const *
 
 static ir_value *piece_of(cutter *c, ir_builder *b, ir_value *v, uint32_t g);
 
+static ir_value *all_true(cutter *c, ir_builder *b, const ir_value *mask) {
+    return ir_const_int(b, piece_type(c, mask->type), 1);
+}
+
+static bool is_all_true(const ir_value *mask) {
+    uint64_t bits;
+    return mask && mask->type.elem == DT_I1 && ir_is_const(mask, &bits) && bits == 1;
+}
+
+/// True for index >= splat(start) in a piece behind every start, which a realigned row has.
+static bool is_behind_start(const cutter *c, const ir_op *op, uint32_t g) {
+    if (op->opcode != OP_CMP || !sv_is(ir_get_str(op, ATTR_PRED), "ge"))
+        return false;
+    const ir_op *index = op->operands[0]->def;
+    return index && index->opcode == OP_ARANGE && op->operands[0]->type.elem == DT_I32 &&
+           ir_get_int(index, ATTR_START, 0) == 0 &&
+           ir_interval_of(c->func, op->operands[1]).high <= (int64_t)g * c->piece;
+}
+
 static ir_op *clone_for_piece(cutter *c, ir_builder *b, const ir_op *op, uint32_t g) {
     ir_value **operands = ARENA_ARRAY(c->func->module->arena, ir_value *, op->num_operands + 1);
     for (uint32_t i = 0; i < op->num_operands; i++)
         operands[i] = op->operands[i] ? piece_of(c, b, op->operands[i], g) : NULL;
+    uint32_t mask = op->opcode == OP_LOAD ? 1 : 2;
+    if ((op->opcode == OP_LOAD || op->opcode == OP_STORE) && is_all_true(operands[mask])) {
+        operands[mask] = NULL;
+        if (op->opcode == OP_LOAD)
+            operands[2] = NULL;
+    }
     return clone(c, b, op, operands);
+}
+
+/// a & b, of which one may be known.
+static ir_value *both_of(cutter *c, ir_builder *b, const ir_op *op, uint32_t g) {
+    ir_value *left = piece_of(c, b, op->operands[0], g);
+    ir_value *right = piece_of(c, b, op->operands[1], g);
+    if (is_all_true(left))
+        return right;
+    if (is_all_true(right))
+        return left;
+    return clone(c, b, op, (ir_value *[]){left, right})->results[0];
 }
 
 /// What a load gives past the row's end.
@@ -267,8 +314,12 @@ static ir_value *make_piece(cutter *c, ir_builder *b, ir_value *v, uint32_t g) {
     const ir_op *op = v->def;
     if (op == c->limit && c->is_past)
         return ir_const_int(b, piece_type(c, v->type), 0);
+    if ((op == c->limit && g < c->full) || is_behind_start(c, op, g))
+        return all_true(c, b, v);
     if (op == c->limit && c->is_reached)
         return limit_of_reached(c, b, g);
+    if (op->opcode == OP_AND && v->type.elem == DT_I1)
+        return both_of(c, b, op, g);
     if (op->opcode == OP_LOAD) // in front, unless it is known to be off
         return other_of(c, b, op, g);
     if (op->opcode != OP_ARANGE)
@@ -405,21 +456,108 @@ static void consume_if_there(cutter *c, ir_builder *b, const ir_op *consumer, ui
         c->made[kept.data[i]->id * c->count + g] = branch->results[n + i];
 }
 
+/// What the consumer would find in a piece that no row reaches.
+static void consume_one_past(cutter *c, ir_builder *b, const ir_op *consumer, ir_value **pieces) {
+    c->arm = ++c->num_arms;
+    c->is_past = true;
+    for (uint32_t i = 0; i < consumer->num_operands; i++)
+        pieces[i] = piece_of(c, b, consumer->operands[i], c->reached);
+    c->arm = 0;
+    c->is_past = false;
+}
+
+/// Does piece g of the consumer's work without asking; `is_past` if no row reaches it.
+static void consume_always(cutter *c, ir_builder *b, const ir_op *consumer, uint32_t g,
+                           bool is_past, ir_value **sums) {
+    c->arm = c->recomputes || is_past ? ++c->num_arms : 0; // as if it were one: nothing is kept
+    c->is_past = is_past;
+    consume(c, b, consumer, g, sums);
+    c->arm = 0;
+    c->is_past = false;
+}
+
+/// True if v is the same in all pieces past the row's end: no place in the row counts.
+static bool is_same_past_end(cutter *c, const ir_value *v) {
+    if (!visit(c, v) || v->def == c->limit)
+        return true;
+    const ir_op *op = v->def;
+    if (op->opcode == OP_ARANGE)
+        return false;
+    if (op->opcode == OP_LOAD)
+        return is_limited(c, op) && (!op->operands[2] || is_same_past_end(c, op->operands[2]));
+    for (uint32_t i = 0; i < op->num_operands; i++)
+        if (!is_same_past_end(c, op->operands[i]))
+            return false;
+    return true;
+}
+
+/// Folds in the pieces that no row reaches. If they are all the same, it takes few steps: of one, of
+/// two of them, of four ..., those that make up the number.
+static void consume_unreached(cutter *c, ir_builder *b, const ir_op *consumer, ir_value **sums) {
+    uint32_t left = c->count - c->reached;
+    bool same = consumer->opcode == OP_REDUCE;
+    c->walk++;
+    for (uint32_t i = 0; i < consumer->num_operands && same; i++)
+        same = is_same_past_end(c, consumer->operands[i]);
+    for (uint32_t g = c->reached; g < c->count && !same; g++)
+        consume_always(c, b, consumer, g, true, sums);
+    if (!same || !left)
+        return;
+    ir_value *power[MAX_OPERANDS];
+    consume_one_past(c, b, consumer, power);
+    for (; left; left >>= 1) {
+        if (left & 1)
+            combine(c, b, consumer, sums, power);
+        if (left > 1) {
+            ir_value *again[MAX_OPERANDS];
+            memcpy(again, power, sizeof again);
+            combine(c, b, consumer, power, again);
+        }
+    }
+}
+
+/// The pieces that every row fills, in an `if` that is always taken: what is computed in it is not at
+/// hand for the next consumer, which is to compute it again. The other arm gives just anything.
+static void consume_full(cutter *c, ir_builder *b, const ir_op *consumer, ir_value **sums) {
+    uint32_t n = consumer->opcode == OP_REDUCE ? consumer->num_operands : 0;
+    ir_type types[MAX_OPERANDS];
+    ir_value *start =
+        ir_const_int(b, ir_scalar_type(DT_I32), (int64_t)(c->full - 1) * c->piece);
+    ir_value *conds[2] = {ir_cmp(b, "lt", start, c->limit->operands[1]->def->operands[0]), NULL};
+    for (uint32_t i = 0; i < n; i++)
+        types[i] = piece_type(c, consumer->operands[i]->type);
+    ir_op *branch = ir_create(b, OP_IF, conds, 2, types, n);
+    for (unsigned arm = 0; arm < 2; arm++) {
+        branch->regions[arm] = ir_block_create(c->func, branch);
+        ir_builder inside = {c->func, branch->regions[arm], NULL, consumer->range};
+        for (uint32_t g = 0; g < c->full && arm == 0; g++)
+            consume_always(c, &inside, consumer, g, false, sums);
+        if (arm == 1 && n)
+            consume_one_past(c, &inside, consumer, sums);
+        ir_yield(&inside, sums, n);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        sums[i] = branch->results[i];
+}
+
 /// The first piece is always worked on. So are all of the first half that are kept whole: the row
 /// is rarely that short, and the code of several pieces mixes better without branches.
 static void rewrite_consumer(cutter *c, ir_op *consumer) {
     ir_builder b = {c->func, c->home, consumer, consumer->range};
     ir_value *sums[MAX_OPERANDS];
-    uint32_t always = c->recomputes ? 1 : c->count / 2;
-    for (uint32_t g = 0; g < c->count; g++) {
-        if (g >= always) {
-            consume_if_there(c, &b, consumer, g, sums);
-            continue;
-        }
-        c->arm = c->recomputes ? ++c->num_arms : 0; // as if it were one: nothing is kept
-        consume(c, &b, consumer, g, sums);
-        c->arm = 0;
+    uint32_t g = 0, always = c->recomputes ? 1 : c->count / 2;
+    always = c->full > always ? c->full : always;
+    if (c->recomputes && c->full) {
+        consume_full(c, &b, consumer, sums);
+        g = c->full;
     }
+    for (; g < c->reached; g++) {
+        if (g < always)
+            consume_always(c, &b, consumer, g, false, sums);
+        else
+            consume_if_there(c, &b, consumer, g, sums);
+    }
+    consume_unreached(c, &b, consumer, sums);
     for (uint32_t i = 0; consumer->opcode == OP_REDUCE && i < consumer->num_operands; i++)
         consumer->operands[i] = sums[i];
     if (consumer->opcode == OP_STORE)
@@ -428,7 +566,8 @@ static void rewrite_consumer(cutter *c, ir_op *consumer) {
 
 static void rewrite_load(cutter *c, ir_op *load) {
     ir_builder b = {c->func, c->home, load, load->range};
-    for (uint32_t g = 0; g < c->count; g++)
+    uint32_t last = is_limited(c, load) ? c->reached : c->count;
+    for (uint32_t g = 0; g < last; g++)
         c->made[load->results[0]->id * c->count + g] = clone_for_piece(c, &b, load, g)->results[0];
 }
 

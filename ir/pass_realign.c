@@ -7,7 +7,8 @@
 //     load(p + i, i < n)   becomes   load((p - s) + i, s <= i < n + s)
 //
 // s is found at run time from the row's address, and is 0 where s + n elements would not fit the
-// tile. Other rows that go with the first one (a softmax's output) move along; that they are aligned
+// tile; if n is known to leave room (the author may assume it), s is what the address says and the
+// accesses of that row are `aligned`. Other rows that go with the first one (a softmax's output) move along; that they are aligned
 // then is the rule, not certain, so each access is marked `realigned` and tests it per vector.
 //
 // The pass wants one index tile, one mask `index < n`, and accesses through `uniform pointer + index`
@@ -33,10 +34,12 @@ typedef struct row_study {
     const axis_analysis *axis;
     role *roles; ///< by value id
     ir_value *index, *mask;
+    ir_value *row;   ///< the first access's, by whose address the tile is moved
     ir_block *block; ///< where the accesses are
     ir_op *accesses[MAX_ACCESSES];
     unsigned num_accesses;
-    bool fits; ///< so far, nothing speaks against it
+    bool fits;     ///< so far, nothing speaks against it
+    bool has_room; ///< for every n: the row by whose address the tile is moved is aligned then
 } row_study;
 
 static role role_of(const row_study *s, const ir_value *v) { return v ? s->roles[v->id] : OTHER; }
@@ -150,23 +153,26 @@ static ir_value *repeated(const ir_value *splat) { return splat->def->operands[0
 
 /// How many elements the tile shall begin before the row, as i32.
 static ir_value *build_shift(ir_builder *b, const row_study *s) {
-    const ir_op *first = s->accesses[0];
-    ir_value *row = repeated(first->operands[0]->def->operands[0]);
+    ir_value *row = s->row;
     ir_type i64 = ir_scalar_type(DT_I64), i32 = ir_scalar_type(DT_I32);
     int64_t size = __builtin_ctz(dtype_bytes(row->type.pointee));
     ir_value *address = ir_cast(b, row, DT_I64);
     ir_value *odd = ir_binary(b, OP_AND, address, ir_const_int(b, i64, VECTOR_BYTES - 1));
     ir_value *shift = ir_binary(b, OP_SHR, odd, ir_const_int(b, i64, size));
     shift = ir_cast(b, shift, DT_I32);
+    if (s->has_room)
+        return shift;
     ir_value *extent = ir_const_int(b, i32, ir_type_elements(s->index->type));
     ir_value *room = ir_binary(b, OP_SUB, extent, shift);
     ir_value *has_room = ir_cmp(b, "le", repeated(s->mask->def->operands[1]), room);
     return ir_select(b, has_room, shift, ir_const_int(b, i32, 0));
 }
 
-static void move_access(ir_op *op, ir_value *index, ir_value *shift, ir_value *mask) {
+static void move_access(const row_study *s, ir_op *op, ir_value *shift, ir_value *mask) {
+    ir_value *index = s->index, *row = repeated(op->operands[0]->def->operands[0]);
     ir_builder b = {index->block->func, op->block, op, op->range};
-    ir_value *row = repeated(op->operands[0]->def->operands[0]);
+    if (s->has_room && row == s->row)
+        ir_set_flag(op, ATTR_ALIGNED);
     row = ir_addptr(&b, row, ir_unary(&b, OP_NEG, shift));
     ir_value *rows = ir_splat(&b, row, index->type.shape, index->type.rank);
     op->operands[0] = ir_addptr(&b, rows, index);
@@ -188,7 +194,7 @@ static void rewrite(const row_study *s) {
             if (op->operands[i] == s->mask)
                 op->operands[i] = mask;
     for (unsigned i = 0; i < s->num_accesses; i++)
-        move_access(s->accesses[i], s->index, shift, mask);
+        move_access(s, s->accesses[i], shift, mask);
 }
 
 /// Nothing before the first access may have used the mask as data: it would see the old one.
@@ -211,6 +217,10 @@ static bool realign(ir_func *f, ir_op *arange) {
     ir_walk(f->body, study, &s);
     if (!s.fits || !s.mask || !pays(&s) || !mask_is_used_after(&s))
         return false;
+    s.row = repeated(s.accesses[0]->operands[0]->def->operands[0]);
+    ir_interval n = ir_interval_of(f, repeated(s.mask->def->operands[1]));
+    int64_t spare = vector_elements(s.accesses[0]) - 1;
+    s.has_room = n.high <= (int64_t)ir_type_elements(t) - spare;
     rewrite(&s);
     return true;
 }

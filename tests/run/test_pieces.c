@@ -1,7 +1,8 @@
 // Long rows, which the compiler works on in pieces (ir/pass_pieces.c): lengths around the ends of the
 // pieces, folds for which what lies past the row's end counts (a load's fallback of 0 may be the
 // largest element), places of elements, several reductions and stores of one row, few and many
-// elements per thread. All numbers are small integers, exact in every order.
+// elements per thread; and bounds of the length that the kernel may assume, so that some pieces are
+// always full and some never reached. All numbers are small integers, exact in every order.
 #include "run.h"
 
 enum { BLOCK = 2048, ROOM = 16, FOLDS = 5 };
@@ -12,7 +13,9 @@ static const int lengths[] = {-7, 0, 7, 255, 257, 512, 1023, 1025, 1541, 2047, 2
 static tile_kernel *compile(const char *type, const char *fallback, tile_module **mod) {
     char source[1400];
     snprintf(source, sizeof source,
-             "def k(y: *%s, z: *%s, folds: *fp32, x: *%s, n: i32, BLOCK: constexpr):\n"
+             "def k(y: *%s, z: *%s, folds: *fp32, x: *%s, n: i32, BLOCK: constexpr,\n"
+             "      LEAST: constexpr, MOST: constexpr):\n"
+             "    assume((n >= LEAST) & (n <= MOST))\n"
              "    i = arange(0, BLOCK)\n"
              "    mask = i < n\n"
              "    row = load(x + i, mask=mask%s)\n"
@@ -78,7 +81,9 @@ static void compare(bool is_int, float_type t, const char *what, const float *x,
     }
 }
 
-static void test(const char *type, bool is_int, float_type t, unsigned warps, bool has_fallback) {
+/// Of the lengths, those that are at least and at most so much.
+static void test(const char *type, bool is_int, float_type t, unsigned warps, bool has_fallback,
+                 int least, int most) {
     enum { COUNT = BLOCK + ROOM };
     tile_module *mod;
     tile_kernel *k = compile(type, has_fallback ? ", other=-3" : "", &mod);
@@ -88,6 +93,8 @@ static void test(const char *type, bool is_int, float_type t, unsigned warps, bo
     for (size_t i = 0; i < COUNT; i++)
         store_any(is_int, t, blank, i, 99);
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+        if (lengths[l] < least || lengths[l] > most)
+            continue;
         int n = lengths[l] < 0 ? 0 : lengths[l] > BLOCK ? BLOCK : lengths[l], offset = l % 2 * 3;
         bool negative = l % 3 == 1; // then the fallback is the largest
         for (int i = 0; i < BLOCK; i++) {
@@ -103,14 +110,17 @@ static void test(const char *type, bool is_int, float_type t, unsigned warps, bo
             TILE_BUFFER(df, "fp32"),
             TILE_POINTER((char *)tile_buffer_data(dx) + (size_t)offset * width, type),
             TILE_I32(lengths[l]),
-            TILE_CONSTEXPR_INT("BLOCK", BLOCK)};
+            TILE_CONSTEXPR_INT("BLOCK", BLOCK),
+            TILE_CONSTEXPR_INT("LEAST", least),
+            TILE_CONSTEXPR_INT("MOST", most)};
         tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = warps};
-        must(tile_launch(k, args, 6, &o, &err));
+        must(tile_launch(k, args, 8, &o, &err));
         read_buffer(dy, y, sizeof y);
         read_buffer(dz, z, sizeof z);
         read_buffer(df, folds, sizeof folds);
-        char what[64];
-        snprintf(what, sizeof what, "%s, %u warps, other %d", type, warps, has_fallback ? -3 : 0);
+        char what[96];
+        snprintf(what, sizeof what, "%s, %u warps, other %d, %d to %d", type, warps,
+                 has_fallback ? -3 : 0, least, most);
         compare(is_int, t, what, values, n, offset, has_fallback ? -3 : 0, y, z, folds);
         tile_buffer_destroy(dx), tile_buffer_destroy(dy);
         tile_buffer_destroy(dz), tile_buffer_destroy(df);
@@ -120,10 +130,17 @@ static void test(const char *type, bool is_int, float_type t, unsigned warps, bo
 
 int main(void) {
     open_test_device();
-    test("fp32", false, FP32, 1, false); // 64 elements in a thread, kept
-    test("fp32", false, FP32, 2, true);
-    test("bf16", false, BF16, 1, false); // 64, computed again
-    test("fp16", false, FP16, 1, true);
-    test("i32", true, FP32, 2, false);
+    test("fp32", false, FP32, 1, false, INT32_MIN, INT32_MAX); // 64 elements in a thread, kept
+    test("fp32", false, FP32, 2, true, INT32_MIN, INT32_MAX);
+    test("bf16", false, BF16, 1, false, INT32_MIN, INT32_MAX); // 64, computed again
+    test("fp16", false, FP16, 1, true, INT32_MIN, INT32_MAX);
+    test("i32", true, FP32, 2, false, INT32_MIN, INT32_MAX);
+    test("fp32", false, FP32, 1, true, 1000, 1600); // of eight pieces, three to seven
+    test("bf16", false, BF16, 1, true, 1025, 1541);
+    test("fp16", false, FP16, 1, false, 200, 512);
+    test("bf16", false, BF16, 1, true, -7, 7); // the first piece alone
+    test("bf16", false, BF16, 1, true, 1025, 1025);
+    test("bf16", false, BF16, 1, false, 2048, 2048); // all pieces
+    test("i32", true, FP32, 2, true, 2047, 5001);
     return finish();
 }
