@@ -22,8 +22,8 @@ static const char *const form_names[] = {"rows", "several", "persistent", "loope
 /// A kernel of softmax.tile with everything that its launch takes.
 typedef struct plan {
     form form;
-    uint32_t rows;  ///< of a program
-    uint32_t block; ///< elements of a row that are in registers at once
+    uint32_t rows;        ///< of a program
+    uint32_t block;       ///< elements of a row that are in registers at once
     uint32_t least, most; ///< bounds of the row's length, for which the kernel is compiled; or 0
     uint32_t num_warps, num_ctas, maxnreg;
 } plan;
@@ -112,8 +112,12 @@ static plan pick_one_row(uint32_t cols, element type, bool is_alone, const tile_
     uint32_t per_thread = elements_per_thread(part, type, is_alone);
     uint32_t warps = at_least_1(part / (32 * per_thread));
     warps = warps > MOST_WARPS ? MOST_WARPS : warps;
-    plan p = {
-        .form = ROWS, .rows = 1, .block = block, .num_warps = warps, .num_ctas = ctas, .maxnreg = 0};
+    plan p = {.form = ROWS,
+              .rows = 1,
+              .block = block,
+              .num_warps = warps,
+              .num_ctas = ctas,
+              .maxnreg = 0};
     per_thread = part / (32 * warps);
     if (cols > LONG_ROW && !is_alone)
         per_thread = set_bounds(&p, cols, type);

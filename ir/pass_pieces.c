@@ -521,8 +521,7 @@ static void consume_unreached(cutter *c, ir_builder *b, const ir_op *consumer, i
 static void consume_full(cutter *c, ir_builder *b, const ir_op *consumer, ir_value **sums) {
     uint32_t n = consumer->opcode == OP_REDUCE ? consumer->num_operands : 0;
     ir_type types[MAX_OPERANDS];
-    ir_value *start =
-        ir_const_int(b, ir_scalar_type(DT_I32), (int64_t)(c->full - 1) * c->piece);
+    ir_value *start = ir_const_int(b, ir_scalar_type(DT_I32), (int64_t)(c->full - 1) * c->piece);
     ir_value *conds[2] = {ir_cmp(b, "lt", start, c->limit->operands[1]->def->operands[0]), NULL};
     for (uint32_t i = 0; i < n; i++)
         types[i] = piece_type(c, consumer->operands[i]->type);

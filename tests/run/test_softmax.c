@@ -84,7 +84,7 @@ static void test_shape(tile_module *mod, float_type t, long cols, form f, uint32
     tile_kernel *k;
     must(tile_module_get_kernel(mod, name, &k, &err));
     tile_arg args[10] = {TILE_BUFFER(dy, float_names[t]), TILE_BUFFER(dx, float_names[t]),
-                        TILE_I32(y_stride), TILE_I32(x_stride)};
+                         TILE_I32(y_stride), TILE_I32(x_stride)};
     uint32_t n = 4;
     if (f.takes_rows)
         args[n++] = TILE_I32(rows);
