@@ -332,9 +332,20 @@ static void cut_vector(emitter *e, const access_plan *p, unsigned r, LLVMValueRe
     }
 }
 
+/// True if the ends of vectors are cut off without a test whether there are any. A branch would pay for
+/// small elements; for others it costs more than it saves, since ptxas may move loads behind it.
+static bool always_cuts(const access_plan *p) {
+    return !p->aligned && dtype_bytes(p->access.elem) >= 4;
+}
+
 /// Goes through the vector from register r on element by element, if it has to be.
 static void load_elements(emitter *e, const access_plan *p, unsigned r, LLVMValueRef *regs) {
     LLVMValueRef loaded[16], *paths[2] = {loaded, regs + r};
+    if (always_cuts(p)) {
+        cut_vector(e, p, r, regs + r, loaded);
+        memcpy(regs + r, loaded, p->vec * sizeof *loaded);
+        return;
+    }
     emit_branch b = emit_begin_branch(e, is_by_element(e, p, r));
     if (!p->aligned)
         cut_vector(e, p, r, regs + r, loaded);
@@ -344,34 +355,46 @@ static void load_elements(emitter *e, const access_plan *p, unsigned r, LLVMValu
     emit_merge(e, paths, (LLVMBasicBlockRef[]){b.inside, b.before}, p->vec, regs + r);
 }
 
-/// All unfinished loads: one test leads past them.
+/// The registers of a load, finished.
+static LLVMValueRef *finish_load(emitter *e, const access_plan *p) {
+    unsigned count = emit_reg_count(p->op->results[0]);
+    LLVMValueRef *regs = emit_new_regs(e, count);
+    memcpy(regs, emit_regs(e, p->op->results[0]), count * sizeof(LLVMValueRef));
+    for (unsigned r = 0; r < count; r += p->vec) {
+        if (is_original(p, r))
+            load_elements(e, p, r, regs);
+        for (unsigned k = 0; p->first && k < p->vec; k++)
+            regs[r + k] = regs[p->first[r + k]];
+    }
+    return regs;
+}
+
+/// All unfinished loads: those that always cut, then the others, which one test leads past.
 static void finish_loads(emitter *e) {
-    uint32_t n = e->unfinished.len;
-    LLVMValueRef **finished = ARENA_ARRAY(e->arena, LLVMValueRef *, n), some = NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        LLVMValueRef now = any_by_element(e, e->unfinished.data[i]);
-        some = some ? LLVMBuildOr(e->b, some, now, "") : now;
-    }
-    emit_branch b = emit_begin_branch(e, some);
-    for (uint32_t i = 0; i < n; i++) {
-        const access_plan *p = e->unfinished.data[i];
-        unsigned count = emit_reg_count(p->op->results[0]);
-        finished[i] = emit_new_regs(e, count);
-        memcpy(finished[i], emit_regs(e, p->op->results[0]), count * sizeof(LLVMValueRef));
-        for (unsigned r = 0; r < count; r += p->vec) {
-            if (is_original(p, r))
-                load_elements(e, p, r, finished[i]);
-            for (unsigned k = 0; p->first && k < p->vec; k++)
-                finished[i][r + k] = finished[i][p->first[r + k]];
+    uint32_t n = 0;
+    LLVMValueRef **finished = ARENA_ARRAY(e->arena, LLVMValueRef *, e->unfinished.len), some = NULL;
+    for (uint32_t i = 0; i < e->unfinished.len; i++) {
+        access_plan *p = e->unfinished.data[i];
+        if (always_cuts(p)) {
+            emit_set_regs(e, p->op->results[0], finish_load(e, p));
+            continue;
         }
+        LLVMValueRef now = any_by_element(e, p);
+        some = some ? LLVMBuildOr(e->b, some, now, "") : now;
+        e->unfinished.data[n++] = p;
     }
+    e->unfinished.len = 0;
+    if (n == 0)
+        return;
+    emit_branch b = emit_begin_branch(e, some);
+    for (uint32_t i = 0; i < n; i++)
+        finished[i] = finish_load(e, e->unfinished.data[i]);
     emit_end_branch(e, &b);
     for (uint32_t i = 0; i < n; i++) {
         const ir_value *v = e->unfinished.data[i]->op->results[0];
         LLVMValueRef *regs = emit_regs(e, v), *paths[2] = {finished[i], regs};
         emit_merge(e, paths, (LLVMBasicBlockRef[]){b.inside, b.before}, emit_reg_count(v), regs);
     }
-    e->unfinished.len = 0;
 }
 
 /// A load that is still to come must not be overtaken by a write, nor by a barrier behind which other

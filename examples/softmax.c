@@ -80,14 +80,16 @@ static uint32_t most_ctas(const tile_device_info *info) {
     return sm < 90 ? 1 : sm < 120 ? 16 : 8;
 }
 
-/// Registers that a thread may take at most; 0 says nothing. Two programs and more share a
-/// multiprocessor's 65536, if the assembler leaves room.
+/// Registers that a thread may take at most, so that several programs share a multiprocessor's 65536;
+/// 0 says nothing. 16-bit elements stay packed, of fp32 those of one more row are on their way.
 static uint32_t register_limit(uint32_t per_thread, uint32_t warps, element type) {
+    if (type == FP32)
+        return per_thread > 32                  ? per_thread + (per_thread > 48 ? 48 : 40)
+               : per_thread == 32 && warps >= 4 ? 72
+                                                : 0;
     if (per_thread > 64)
-        return type == FP32 ? 128 : 36 + per_thread / 2;
-    if (per_thread > 32)
-        return type == FP32 ? 128 : 64;
-    return per_thread == 32 && warps >= 8 ? 64 : 0;
+        return (36 + per_thread / 2 + 7) / 8 * 8;
+    return per_thread > 32 || (per_thread == 32 && warps >= 8) ? 64 : 0;
 }
 
 /// Between which lengths of a row as many pieces of it are needed: a piece is 8 elements of each
@@ -102,25 +104,21 @@ static uint32_t set_bounds(plan *p, uint32_t cols, element type) {
     return 8 * pieces;
 }
 
+/// A row that is no more than 5/8 longer than a power of two gets the threads for that, with a few more
+/// elements for each.
 static plan pick_one_row(uint32_t cols, element type, bool is_alone, const tile_device_info *info) {
     uint32_t block = next_power_of_2(cols), most = most_ctas(info), size = block;
-    if (cols > LONG_ROW && cols <= block / 4 * 3 && !is_alone)
-        size = block / 2; // a little more for each thread
-    uint32_t ctas = at_least_1(size * (uint32_t)elements[type].bytes / PART_BYTES);
+    bool has_bounds = cols > LONG_ROW && !is_alone;
+    if (has_bounds && cols <= block / 16 * 13)
+        size = block / 2;
+    uint32_t part_bytes = has_bounds && cols != size ? PART_BYTES / 2 : PART_BYTES;
+    uint32_t ctas = at_least_1(size * (uint32_t)elements[type].bytes / part_bytes);
     ctas = ctas > most ? most : ctas;
-    uint32_t part = size / ctas;
-    uint32_t per_thread = elements_per_thread(part, type, is_alone);
+    uint32_t part = size / ctas, per_thread = elements_per_thread(part, type, is_alone);
     uint32_t warps = at_least_1(part / (32 * per_thread));
     warps = warps > MOST_WARPS ? MOST_WARPS : warps;
-    plan p = {.form = ROWS,
-              .rows = 1,
-              .block = block,
-              .num_warps = warps,
-              .num_ctas = ctas,
-              .maxnreg = 0};
-    per_thread = part / (32 * warps);
-    if (cols > LONG_ROW && !is_alone)
-        per_thread = set_bounds(&p, cols, type);
+    plan p = {.form = ROWS, .rows = 1, .block = block, .num_warps = warps, .num_ctas = ctas};
+    per_thread = has_bounds ? set_bounds(&p, cols, type) : part / (32 * warps);
     p.maxnreg = register_limit(per_thread, warps, type);
     return p;
 }
@@ -221,7 +219,7 @@ static uint32_t fill_arguments(tile_arg args[10], const plan *p, element type, c
     if (p->form == SEVERAL)
         args[n++] = TILE_CONSTEXPR_INT("ROWS", p->rows);
     args[n++] = TILE_CONSTEXPR_INT("BLOCK", p->block);
-    if (p->form == ROWS && p->most) {
+    if ((p->form == ROWS || p->form == PERSISTENT) && p->most) {
         args[n++] = TILE_CONSTEXPR_INT("LEAST", p->least);
         args[n++] = TILE_CONSTEXPR_INT("MOST", p->most);
     }
