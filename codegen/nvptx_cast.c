@@ -131,14 +131,31 @@ static const char *ptx_int(emitter *e, dtype t, unsigned bits) {
     return sv_format(e->arena, "%c%u", dtype_is_signed(t) ? 's' : 'u', bits).data;
 }
 
-// cvt.rzi saturates. 8-bit results are what the low byte of the 16-bit one is, as in Triton. Results
-// of 16 bits go to a register of 32: ptxas of CUDA 13.0 takes one of 16 for zero-extended and then
-// copies its lower half into a register that is not.
+/// x where it compares so with a bound, else the bound.
+static LLVMValueRef within(emitter *e, LLVMIntPredicate compare, LLVMValueRef x, int bound) {
+    LLVMValueRef limit = LLVMConstInt(LLVMTypeOf(x), (unsigned long long)bound, true);
+    return LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, compare, x, limit, ""), x, limit, "");
+}
+
+// cvt.rzi saturates. 8-bit results are what the low byte of the 16-bit one is, as in Triton. Those of
+// 16 bits are those of 32 cut to their range: ptxas of CUDA 13.0 takes what an instruction for 16 makes
+// for zero-extended, whatever register it goes to, makes it anew elsewhere, and may then copy its lower
+// half into a register whose upper one is something else.
 LLVMValueRef nvptx_float_to_int(emitter *e, dtype from, dtype to, LLVMValueRef x) {
-    unsigned bits = dtype_bits(to) < 16 ? 16 : dtype_bits(to);
-    LLVMTypeRef type = LLVMIntTypeInContext(e->llvm, bits < 32 ? 32 : bits);
+    unsigned bits = dtype_bits(to) < 32 ? 32 : dtype_bits(to);
+    LLVMTypeRef type = LLVMIntTypeInContext(e->llvm, bits);
     LLVMValueRef v = convert(e, "rzi", ptx_int(e, to, bits), ptx_float(from), type, x);
-    return bits < 32 ? LLVMBuildTrunc(e->b, v, e->tgt->value_type(e, to), "") : v;
+    if (dtype_bits(to) >= 32)
+        return v;
+    bool is_signed = dtype_is_signed(to);
+    v = within(e, is_signed ? LLVMIntSLT : LLVMIntULT, v, is_signed ? INT16_MAX : UINT16_MAX);
+    if (is_signed)
+        v = within(e, LLVMIntSGT, v, INT16_MIN);
+    if (from == DT_FP64 && !is_signed) { // of fp64 a NaN becomes the highest bit, of others 0
+        LLVMValueRef is_nan = LLVMBuildFCmp(e->b, LLVMRealUNO, x, x, "");
+        v = LLVMBuildSelect(e->b, is_nan, LLVMConstInt(type, 0x8000, false), v, "");
+    }
+    return LLVMBuildTrunc(e->b, v, e->tgt->value_type(e, to), "");
 }
 
 /// An integer of 32 or 64 bits to fp32, inexact results made odd, as narrow_to_odd does.

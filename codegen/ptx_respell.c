@@ -11,10 +11,14 @@
 //                      an integer where its low bits should be stored
 //   cvt.f64.f32        of selp 1, 0, the smallest float or zero, may become one or zero
 //   or.b32, or.b16     of two selp 1, 0: the test whether it is 0 may become that of their and
+//   or.pred            a|b where there is also a&b, one of them used with a or b once more (a select
+//                      of predicates is and, and, or): both come from one instruction, and what is
+//                      used may be the other one
 //
 // Inline assembly of an author's is left as it is. The complement and one more, a register cut to size
-// first, a select of the results, and the maximum are left alone. tests/run/test_negation.c,
-// test_float_bits.c and test_any.c would show one that slips by.
+// first, a select of the results, the maximum, and "not neither" are left alone. (The last makes the
+// code of the examples between 2 % longer and 3 % shorter.)
+// tests/run/test_negation.c, test_float_bits.c and test_any.c would show one that slips by.
 #include "codegen/ptx_respell.h"
 
 #include <string.h>
@@ -40,38 +44,42 @@ static sv next_operand(sv text, size_t *at) {
     return (sv){text.data + start, *at - start};
 }
 
-// ---------------------------------------------------------------------------- negation
+// ---------------------------------------------------------------------------- one for one
 
 typedef struct respelling {
     const char *opcode;
-    const char *text; ///< $d the destination, $a the operand
+    const char *text; ///< $d the destination, $a and $b the operands
 } respelling;
 
 #define NEGATED(bits) "not.b" bits " \t$d, $a;\n\tadd.s" bits " \t$d, $d, 1;"
 #define LARGER(bits)                                                                               \
     "{ .reg .b" bits " %t; not.b" bits " %t, $a; add.s" bits " %t, %t, 1; max.s" bits              \
     " $d, $a, %t; }"
+#define EITHER                                                                                     \
+    "{ .reg .pred %t, %u; not.pred %t, $a; not.pred %u, $b; and.pred %t, %t, %u; not.pred $d, "    \
+    "%t; }"
 
 static const respelling respellings[] = {
-    {"neg.s16", NEGATED("16")},
-    {"neg.s32", NEGATED("32")},
-    {"abs.s16", LARGER("16")},
-    {"abs.s32", LARGER("32")},
+    {"neg.s16", NEGATED("16")}, {"neg.s32", NEGATED("32")}, {"abs.s16", LARGER("16")},
+    {"abs.s32", LARGER("32")},  {"or.pred", EITHER},
 };
 
-static bool respell_negation(strbuf *s, sv line) {
+static bool respell_by_table(strbuf *s, sv line) {
     for (size_t i = 0; i < sizeof(respellings) / sizeof(respellings[0]); i++) {
         sv operands = operands_of(line, respellings[i].opcode);
         if (!operands.data)
             continue;
         size_t at = 0;
-        sv d = next_operand(operands, &at), a = next_operand(operands, &at);
+        sv d = next_operand(operands, &at), a = next_operand(operands, &at),
+           b = next_operand(operands, &at);
         strbuf_putc(s, '\t');
         for (const char *p = respellings[i].text; *p; p++) {
-            if (*p == '$')
-                strbuf_put(s, *++p == 'd' ? d : a);
-            else
+            if (*p != '$')
                 strbuf_putc(s, *p);
+            else if (*++p == 'd')
+                strbuf_put(s, d);
+            else
+                strbuf_put(s, *p == 'a' ? a : b);
         }
         return true;
     }
@@ -220,7 +228,7 @@ void ptx_respell(strbuf *s, sv text) {
         bool keep = stands_as_written(&as_written, line);
         if (!keep)
             note_bit(&known, line);
-        if (keep || (!respell_negation(s, line) && !respell_store(s, line) &&
+        if (keep || (!respell_by_table(s, line) && !respell_store(s, line) &&
                      !respell_widening(s, &known, line) && !respell_union(s, &known, line)))
             strbuf_put(s, line);
         if (end)

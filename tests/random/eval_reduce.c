@@ -1,6 +1,7 @@
 // Reductions. A sum of floats is fit only if every partial sum in every order is exact; what a
 // user's function folds is folded in several orders, which must agree.
 #include "eval.h"
+#include "rng.h"
 
 #include <math.h>
 #include <string.h>
@@ -105,20 +106,35 @@ void eval_combine(evaluator *ev, const node *n, const cell *a, const cell *b, ce
     ev->used = mark;
 }
 
-enum { MAX_ORDERS = 3 };
+enum { FROM_LEFT, FROM_RIGHT, AS_TREE, AS_SHUFFLED_TREE, NUM_FOLD_ORDERS };
 
-/// Folds one line of each tile: from the left, from the right, or as a tree.
+static void swap_elements(cell *work, size_t step, uint32_t i, uint32_t j) {
+    for (size_t k = 0; k < step; k++) {
+        cell c = work[i * step + k];
+        work[i * step + k] = work[j * step + k];
+        work[j * step + k] = c;
+    }
+}
+
+static void reorder(cell *work, size_t step, uint32_t count, int order) {
+    rng r = {count};
+    for (uint32_t i = 0; order == FROM_RIGHT && i < count / 2; i++)
+        swap_elements(work, step, i, count - 1 - i);
+    for (uint32_t i = count; order == AS_SHUFFLED_TREE && i-- > 1;)
+        swap_elements(work, step, i, rng_below(&r, i + 1));
+}
+
+/// Folds one line of each tile in one of the orders.
 static void fold_line(evaluator *ev, const node *n, const line *l, int order, cell *out) {
-    int tiles = ev->p->funcs[n->id].num_results;
+    size_t step = (size_t)ev->p->funcs[n->id].num_results;
     uint32_t count = l[0].count;
     size_t mark = ev->used;
-    cell *work = eval_cells(ev, count * (uint32_t)tiles);
+    cell *work = eval_cells(ev, count * (uint32_t)step);
     for (uint32_t i = 0; i < count; i++)
-        for (int k = 0; k < tiles; k++)
-            work[i * (uint32_t)tiles + (uint32_t)k] =
-                eval_pick(l[k], order == 1 ? count - 1 - i : i);
-    size_t step = (size_t)tiles;
-    if (order == 2) {
+        for (size_t k = 0; k < step; k++)
+            work[i * step + k] = eval_pick(l[k], i);
+    reorder(work, step, count, order);
+    if (order == AS_TREE || order == AS_SHUFFLED_TREE) {
         for (uint32_t half = count / 2; half; half /= 2)
             for (uint32_t i = 0; i < half; i++)
                 eval_combine(ev, n, work + i * step, work + (i + half) * step, work + i * step);
@@ -139,8 +155,8 @@ static void fold_lines(evaluator *ev, const node *n, const value *in, const line
     bool strict = ev->strict;
     const stmt *current = ev->current;
     ev->strict = true;
-    fold_line(ev, n, l, 0, out);
-    for (int order = 1; order < MAX_ORDERS; order++) {
+    fold_line(ev, n, l, FROM_LEFT, out);
+    for (int order = FROM_LEFT + 1; order < NUM_FOLD_ORDERS; order++) {
         fold_line(ev, n, l, order, other);
         for (int k = 0; k < ev->p->funcs[n->id].num_results; k++)
             if (!eval_same_cell(in[k].t.elem, out[k], other[k]))

@@ -14,6 +14,16 @@ static void gen_block(gen *g, block *b, int count);
 
 // --- helpers
 
+/// The larger one, spelled out.
+static node *larger_of(program *p, const node *a, const node *b) {
+    node *w = new_node(p, N_WHERE, a->type);
+    w->kid[0] = new_binary(p, O_GT, node_clone(p, a), node_clone(p, b));
+    w->kid[1] = node_clone(p, a);
+    w->kid[2] = node_clone(p, b);
+    w->num_kids = 3;
+    return w;
+}
+
 /// f(a, b) for reductions: associative and commutative in exact arithmetic.
 static void combine_result(gen *g, func *f, elem t) {
     static const op ints[] = {O_ADD, O_MUL, O_XOR, O_AND, O_OR, O_MAXIMUM, O_MINIMUM};
@@ -27,14 +37,8 @@ static void combine_result(gen *g, func *f, elem t) {
     node *n = new_binary(p, o, a, b);
     if (!is_float(t) && percent(g, 30) && o == O_ADD && t != T_I1)
         n = new_binary(p, O_AND, n, new_int(p, 63)); // modulo 64
-    if ((o == O_MAXIMUM || (is_float(t) && percent(g, 20))) && percent(g, 60)) {
-        node *w = new_node(p, N_WHERE, n->type); // the same, spelled out
-        w->kid[0] = new_binary(p, O_GT, node_clone(p, a), node_clone(p, b));
-        w->kid[1] = node_clone(p, a);
-        w->kid[2] = node_clone(p, b);
-        w->num_kids = 3;
-        n = w;
-    }
+    if ((o == O_MAXIMUM || (is_float(t) && percent(g, 20))) && percent(g, 60))
+        n = larger_of(p, a, b);
     f->result[0] = n;
 }
 
@@ -760,6 +764,11 @@ static bool repair(program *p, const verdict *v) {
     search s = {.p = p, .what = v->at};
     bool expression =
         v->at && v->at->type.elem != T_PTR && v->kind != V_RACE && v->kind != V_TOO_LONG;
+    func *f = combine_of(p, v->at);
+    if (f && f->num_results == 1) { // with operands kept small it would depend on the order
+        f->result[0] = larger_of(p, new_var(p, f->param[0]), new_var(p, f->param[1]));
+        return true;
+    }
     bool in_result = v->kind == V_UNBOUND && !v->in; // of a helper: no statement to drop
     if (in_result || (expression && v->kind != V_TYPES && v->kind != V_UNBOUND)) {
         walk_nodes(p, fix_inexact, &s);

@@ -39,6 +39,7 @@ typedef struct options {
 /// What the processes share.
 typedef struct shared {
     uint64_t next, programs, runs, failed;
+    uint64_t too_large; ///< programs refused for their size: no failure, but they should be few
     struct worker {
         uint64_t seed;
         double since; ///< 0: not in a seed
@@ -70,7 +71,7 @@ static void evaluate_expected(const program *p, sabotage broken, memory *want) {
 
 /// False if the device may be unusable now.
 static bool run_seed(shared *sh, struct worker *w, runner *r, const options *o, uint64_t seed) {
-    bool usable = true;
+    bool usable = true, too_large = false;
     program *p = generate(seed);
     memory want;
     evaluate_expected(p, o->broken, &want);
@@ -82,13 +83,17 @@ static bool run_seed(shared *sh, struct worker *w, runner *r, const options *o, 
         w->since = now(); // the limit is for each run
         outcome out = run_program(r, p, &want, &variants[i], why, sizeof why);
         add(&sh->runs);
-        if (out != RUN_OK) {
+        if (out == RUN_TOO_LARGE) {
+            too_large = true;
+        } else if (out != RUN_OK) {
             record(sh, seed, &variants[i], out, why);
             usable = out != RUN_LAUNCH;
             break;
         }
     }
     add(&sh->programs);
+    if (too_large)
+        add(&sh->too_large);
     if (o->coverage)
         coverage_add(&sh->coverage, p);
     memory_free(&want);
@@ -290,8 +295,9 @@ static int run_seeds(const options *o) {
     }
     if (o->coverage)
         coverage_print(&sh->coverage);
-    printf("%" PRIu64 " programs, %" PRIu64 " runs, %" PRIu64 " failed, %.0f s\n", sh->programs,
-           sh->runs, sh->failed, now() - begin);
+    printf("%" PRIu64 " programs, %" PRIu64 " runs, %" PRIu64 " failed, %" PRIu64
+           " too large, %.0f s\n",
+           sh->programs, sh->runs, sh->failed, sh->too_large, now() - begin);
     return !ok || sh->failed || !sh->programs;
 }
 
@@ -329,7 +335,7 @@ static int reduce_one(const options *o) {
         failure f = {.seed = o->first, .variant = variants[i]};
         f.kind =
             run_guarded(NULL, o->device, p, &variants[i], o->broken, f.message, sizeof f.message);
-        if (f.kind != RUN_OK) {
+        if (f.kind != RUN_OK && f.kind != RUN_TOO_LARGE) {
             failed = 1;
             report(&f, o);
         }

@@ -237,9 +237,9 @@ static void shrink_expressions(reducer *r) {
         for (int k = 0; !time_over(r); k++) {
             program *copy = program_clone(r->best);
             node **at = nth_node(copy, i);
-            bool done = !at;
+            bool done = !at || combine_of(copy, *at); // which would depend on the order
             int before = at ? size_of(*at) : 0;
-            bool changed = at && shrink_node(copy, at, k, &done);
+            bool changed = at && !done && shrink_node(copy, at, k, &done);
             // A constant is tried in place of a name as well, but not the other way round.
             bool smaller = changed && (size_of(*at) < before || before == 1);
             if (smaller && try_copy(r, copy)) {

@@ -295,7 +295,7 @@ outcome run_program(runner *r, const program *p, const memory *want, const varia
     if (!status)
         out = check(&s, p, want, why, size);
     if (status == TILE_ERROR_COMPILE || status == TILE_ERROR_UNSUPPORTED)
-        out = RUN_COMPILE;
+        out = strstr(s.err.message, "is too large") ? RUN_TOO_LARGE : RUN_COMPILE;
     else if (status)
         out = RUN_LAUNCH;
     if (s.err.status)

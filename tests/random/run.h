@@ -12,6 +12,7 @@
 #define OUTCOMES(X)                                                                                \
     X(OK, "right")                                                                                 \
     X(WRONG, "wrong result")                                                                       \
+    X(TOO_LARGE, "refused for its size")                                                           \
     X(COMPILE, "does not compile")                                                                 \
     X(LAUNCH, "launch failed")                                                                     \
     X(CRASH, "crash")                                                                              \

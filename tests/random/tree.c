@@ -363,3 +363,28 @@ void walk_blocks(program *p, block_fn *fn, void *ctx) {
     for (int i = 0; i < p->num_funcs; i++)
         walk_block(&p->funcs[i].body, fn, ctx);
 }
+
+typedef struct occurrence {
+    const node *what;
+    bool found;
+} occurrence;
+
+static void look_for(node **n, void *ctx) {
+    occurrence *o = ctx;
+    o->found = o->found || *n == o->what;
+}
+
+func *combine_of(program *p, const node *n) {
+    occurrence o = {.what = n};
+    for (int i = 0; i < p->num_funcs; i++) {
+        func *f = &p->funcs[i];
+        if (!f->is_combine)
+            continue;
+        walk_block_nodes(&f->body, look_for, &o);
+        for (int k = 0; k < f->num_results; k++)
+            walk_node(&f->result[k], look_for, &o);
+        if (o.found)
+            return f;
+    }
+    return NULL;
+}

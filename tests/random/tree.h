@@ -313,5 +313,7 @@ void walk_nodes(program *p, node_fn *fn, void *ctx);
 typedef void block_fn(block *b, void *ctx);
 /// Calls fn on every block, outer ones first.
 void walk_blocks(program *p, block_fn *fn, void *ctx);
+/// The function of a reduction or scan that an expression is part of, or NULL.
+func *combine_of(program *p, const node *n);
 
 #endif

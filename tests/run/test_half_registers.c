@@ -1,9 +1,10 @@
-// A whole kernel that ptxas of CUDA 13.0 got wrong at -O2: a float became a 16-bit integer, its copy
+// Two kernels that ptxas of CUDA 13.0 got wrong at -O2: a float became a 16-bit integer, its copy
 // kept the upper half of the register it went to, and the widening that followed was dropped, so
-// that the atomics went to addresses far away. Found by a random program; smaller ones are right.
+// that atomics went to addresses far away, and what was 0 was not. Found by random programs; smaller
+// ones are right.
 #include "run.h"
 
-static const char source[] =
+static const char far_source[] =
     "def k(b0: *u16, b1: *fp16, b2: *u16, b3: *fp32, b4: *fp32, b5: *u16, b6: *i64, b7: "
     "*u16, b8: *u16, b9: *fp16, n0: i32):\n"
     "    v2 = load(((b0 + arange(13, 21)[None, :]) + full([16, 1], 0, i32)))\n"
@@ -38,10 +39,9 @@ static const char source[] =
     "    tl.store((b7 + arange(0, 128)), v5)\n"
     "    tl.store(((b9 + full([8], 0, i32)[None, :]) + full([16, 1], 0, i32)), v4)\n";
 
-int main(void) {
-    open_test_device();
+static void check_far(void) {
     tile_module *mod;
-    tile_kernel *k = kernel_from(source, "k", &mod);
+    tile_kernel *k = kernel_from(far_source, "k", &mod);
     uint16_t index[512];
     float table[512], at[16], got[16];
     for (int i = 0; i < 512; i++) {
@@ -90,5 +90,55 @@ int main(void) {
     tile_buffer_destroy(di);
     tile_buffer_destroy(dt);
     tile_module_destroy(mod);
+}
+
+static const char loop_source[] =
+    "def k(b0: *fp16, b1: *u16, b2: *fp16, b3: *u16, b4: *fp16):\n"
+    "    v2 = load(b0 + full([32, 32], 0, i32))\n"
+    "    v8 = reshape(tl.view(v2, [512, 2]).to(u16), [1024])\n"
+    "    v9 = 0\n"
+    "    while (v9 < 2) & (xor_sum(load(b1 + arange(0, 256), cache_modifier='.cg'), axis=-1) > "
+    "13):\n"
+    "        v10 = 0\n"
+    "        while (v10 < 3) & (load(v2.reshape([16, 64]).to(i32).sum(axis=None) + b2, "
+    "mask=reduce_or(full([1024], False, i1), axis=None), cache_modifier='.cg') >= -4.0):\n"
+    "            v10 = v10 + 1\n"
+    "        v2 = load(full([32, 32], 0, i32) + b0, mask=reshape(v8.to(i1), [32, 32]))\n"
+    "        v9 = v9 + 1\n"
+    "    store(arange(0, 1024) + b3, v8)\n"
+    "    store(b4 + full([32, 32], 0, i32), v2)\n";
+
+/// A mask from a float that is 0 as an integer.
+static void check_loop(void) {
+    tile_module *mod;
+    tile_kernel *k = kernel_from(loop_source, "k", &mod);
+    static const uint16_t x[1] = {0xBD00}; // -1.25
+    uint16_t numbers[256] = {1000}, y[1024], z[1];
+    tile_buffer *d[] = {buffer_from(x, sizeof x), buffer_from(numbers, sizeof numbers),
+                        buffer_from(x, sizeof x), buffer_from(NULL, sizeof y),
+                        buffer_from(NULL, sizeof z)};
+    static const char *const types[] = {"fp16", "u16", "fp16", "u16", "fp16"};
+    tile_arg args[5];
+    for (int i = 0; i < 5; i++)
+        args[i] = TILE_BUFFER(d[i], types[i]);
+    for (uint32_t warps = 1; warps <= 16; warps *= 2) {
+        tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = warps};
+        must(tile_fill(d[4], 0, 0xFF, sizeof z, NULL, &err));
+        must(tile_launch(k, args, 5, &o, &err));
+        read_buffer(d[3], y, sizeof y);
+        read_buffer(d[4], z, sizeof z);
+        expect(z[0] == 0, "%u warps: 0x%x is not 0", warps, z[0]);
+        for (int i = 0; i < 1024; i++)
+            expect(y[i] == 0, "%u warps: element %d is %d", warps, i, y[i]);
+    }
+    for (int i = 0; i < 5; i++)
+        tile_buffer_destroy(d[i]);
+    tile_module_destroy(mod);
+}
+
+int main(void) {
+    open_test_device();
+    check_far();
+    check_loop();
     return finish();
 }
