@@ -45,6 +45,7 @@ static bool read_combined(lowering *lo, const value *result, const ir_op *op, ir
 
 typedef struct purity {
     lowering *lo;
+    const char *what;
     src_range range;
     bool failed;
 } purity;
@@ -54,9 +55,15 @@ static void check_pure(ir_op *op, void *ctx) {
     if (p->failed || op->opcode == OP_CONST || ir_has_trait(op, ELEMENTWISE | TERMINATOR))
         return;
     lower_error(p->lo, op->range.file ? op->range : p->range,
-                "a combine function computes with its arguments only; it cannot use '%s'",
+                "%s computes with its arguments only; it cannot use '%s'", p->what,
                 ir_get_op_info(op->opcode)->name);
     p->failed = true;
+}
+
+bool reduce_check_pure(lowering *lo, ir_block *region, const char *what, src_range range) {
+    purity p = {.lo = lo, .what = what, .range = range};
+    ir_walk(region, check_pure, &p);
+    return !p.failed;
 }
 
 bool reduce_build_region(lowering *lo, ir_op *op, const value *combine, src_range range) {
@@ -78,10 +85,7 @@ bool reduce_build_region(lowering *lo, ir_op *op, const value *combine, src_rang
     if (ok)
         ir_yield(&lo->b, combined, n);
     lo->b = outside;
-    purity p = {.lo = lo, .range = range};
-    if (ok)
-        ir_walk(op->regions[0], check_pure, &p);
-    return ok && !p.failed;
+    return ok && reduce_check_pure(lo, op->regions[0], "a combine function", range);
 }
 
 /// The result with extent 1 along what was reduced: the axis, or everything.

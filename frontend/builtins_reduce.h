@@ -17,6 +17,8 @@ bool reduce_read_tiles(lowering *lo, const char *name, const value *given, const
                        reduce_tiles *out, src_range range);
 /// Lowers the combine function into the op's region. False after an error.
 bool reduce_build_region(lowering *lo, ir_op *op, const value *combine, src_range range);
+/// False, after an error, unless all in the region of the function `what` works on single elements.
+bool reduce_check_pure(lowering *lo, ir_block *region, const char *what, src_range range);
 /// False, after an error, unless x holds numbers; integers, if they must be.
 bool reduce_check_number(lowering *lo, const char *name, const value *x, bool integer,
                          src_range range);

@@ -46,10 +46,20 @@ typedef struct fe_param {
     bool do_not_specialize;
 } fe_param;
 
+/// A triton.Config of @triton.autotune: values for parameters, and options; 0: not given.
+typedef struct fe_config {
+    sv *names;
+    fe_constant *values;
+    uint32_t num_values;
+    uint32_t num_warps, num_stages, num_ctas, maxnreg;
+} fe_config;
+
 typedef struct fe_kernel {
     sv name;
     fe_param *params;
     uint32_t num_params;
+    fe_config *configs; ///< those that are written out
+    uint32_t num_configs;
     const ast_func *func;
 } fe_kernel;
 

@@ -1,6 +1,7 @@
 // What @triton.autotune and @triton.heuristics say of a kernel's parameters. Nothing is searched and
-// no heuristic is run: the values of the first config become the defaults of the parameters that they
-// name, so that a kernel can be compiled as it lies, and a warning says what is left to the caller.
+// no heuristic is run: the configs are there for the caller to try (tile_kernel_get_config), the
+// values of the first become the defaults of the parameters that they name, so that a kernel can be
+// compiled as it lies, and a warning says what is left to do.
 // A Python file may compute its configs in any way; only what is written out is read.
 #include "frontend/program.h"
 
@@ -23,19 +24,6 @@ static const ast_expr *argument(const ast_expr *call, uint32_t place, const char
     return place < call->items.len ? call->items.data[place] : NULL;
 }
 
-/// The values of the first triton.Config of a decorator: a dict, whose keys and values alternate.
-static const ast_expr *first_config(const fe_module *m, const ast_expr *decorator) {
-    const ast_expr *configs =
-        decorator->kind == EXPR_CALL ? argument(decorator, 0, "configs") : NULL;
-    const ast_expr *list = configs ? find_list(m, configs) : NULL;
-    const ast_expr *config = list && list->items.len ? list->items.data[0] : NULL;
-    if (!config || config->kind != EXPR_CALL || !sv_is(config->left->name, "Config"))
-        return NULL;
-    const ast_expr *values = argument(config, 0, "kwargs");
-    return values && values->kind == EXPR_UNSUPPORTED && sv_is(values->name, "dict") ? values
-                                                                                     : NULL;
-}
-
 /// A literal as a constant.
 static bool literal(const ast_expr *e, fe_constant *out) {
     *out = (fe_constant){.i = (int64_t)e->int_value, .f = e->float_value, .str = e->str};
@@ -49,15 +37,66 @@ static bool literal(const ast_expr *e, fe_constant *out) {
     return e->kind == EXPR_NONE || (out->kind != FE_NONE && !e->int_overflow);
 }
 
-static void take_values(fe_kernel *k, const ast_expr *values) {
-    for (uint32_t i = 0; i + 1 < values->items.len; i += 2) {
-        const ast_expr *key = values->items.data[i], *v = values->items.data[i + 1];
-        for (uint32_t n = 0; key && v && key->kind == EXPR_STRING && n < k->num_params; n++) {
-            fe_param *p = &k->params[n];
-            if (sv_equal(p->name, key->str) && p->is_constexpr && !k->func->params[n].default_value)
-                p->has_default = literal(v, &p->default_value);
-        }
+/// An option of a Config, by its place or name; 0 if it is not given, or no plain number.
+static uint32_t option(const ast_expr *config, uint32_t place, const char *name) {
+    const ast_expr *e = argument(config, place, name);
+    return e && e->kind == EXPR_INT && !e->int_overflow ? (uint32_t)e->int_value : 0;
+}
+
+static bool has_param(const fe_kernel *k, sv name) {
+    for (uint32_t i = 0; i < k->num_params; i++)
+        if (sv_equal(k->params[i].name, name))
+            return true;
+    return false;
+}
+
+/// triton.Config({'NAME': value, ...}, num_warps, num_stages, num_ctas, maxnreg): what it says of
+/// the kernel's parameters in literals. The keys and values of a dict alternate.
+static bool read_config(fe_program *p, const fe_kernel *k, const ast_expr *e, fe_config *out) {
+    if (e->kind != EXPR_CALL || !sv_is(e->left->name, "Config"))
+        return false;
+    const ast_expr *dict = argument(e, 0, "kwargs");
+    if (!dict || dict->kind != EXPR_UNSUPPORTED || !sv_is(dict->name, "dict"))
+        return false;
+    uint32_t n = dict->items.len / 2;
+    *out = (fe_config){.names = ARENA_ARRAY(p->arena, sv, n + 1),
+                       .values = ARENA_ARRAY(p->arena, fe_constant, n + 1),
+                       .num_warps = option(e, 1, "num_warps"),
+                       .num_stages = option(e, 2, "num_stages"),
+                       .num_ctas = option(e, 3, "num_ctas"),
+                       .maxnreg = option(e, 4, "maxnreg")};
+    for (uint32_t i = 0; i < n; i++) {
+        const ast_expr *key = dict->items.data[2 * i], *v = dict->items.data[2 * i + 1];
+        if (!key || !v || key->kind != EXPR_STRING || !has_param(k, key->str) ||
+            !literal(v, &out->values[out->num_values]))
+            continue;
+        out->names[out->num_values++] = key->str;
     }
+    return true;
+}
+
+/// The configs of an @autotune that are written out.
+static void read_configs(fe_program *p, const fe_module *m, fe_kernel *k, const ast_expr *e) {
+    const ast_expr *configs = e->kind == EXPR_CALL ? argument(e, 0, "configs") : NULL;
+    const ast_expr *list = configs ? find_list(m, configs) : NULL;
+    if (!list)
+        return;
+    k->configs = ARENA_ARRAY(p->arena, fe_config, list->items.len + 1);
+    for (uint32_t i = 0; i < list->items.len; i++)
+        k->num_configs += read_config(p, k, list->items.data[i], &k->configs[k->num_configs]);
+}
+
+/// The first config's values become defaults.
+static void take_values(fe_kernel *k, const fe_config *c) {
+    for (uint32_t i = 0; i < c->num_values; i++)
+        for (uint32_t n = 0; n < k->num_params; n++) {
+            fe_param *p = &k->params[n];
+            if (!sv_equal(p->name, c->names[i]) || !p->is_constexpr ||
+                k->func->params[n].default_value)
+                continue;
+            p->has_default = true;
+            p->default_value = c->values[i];
+        }
 }
 
 void program_read_tuning(fe_program *p, const fe_module *m, fe_kernel *k) {
@@ -67,14 +106,16 @@ void program_read_tuning(fe_program *p, const fe_module *m, fe_kernel *k) {
         bool tunes = sv_is(name, "autotune");
         if (!tunes && !sv_is(name, "heuristics"))
             continue;
-        const ast_expr *values = tunes ? first_config(m, e) : NULL;
-        if (values)
-            take_values(k, values);
+        if (tunes)
+            read_configs(p, m, k, e);
+        if (tunes && k->num_configs)
+            take_values(k, &k->configs[0]);
         diag_warning(p->diag, "not-applied", e->range,
-                     values ? "@%" SV_FMT " is not applied yet; the values of its first config are "
-                              "the defaults, without its options"
-                            : "@%" SV_FMT " is not applied yet; give the values and options that "
-                              "it would choose",
+                     tunes && k->num_configs
+                         ? "@%" SV_FMT " is not applied yet; the values of its first config are "
+                           "the defaults, without its options"
+                         : "@%" SV_FMT " is not applied yet; give the values and options that "
+                           "it would choose",
                      SV_ARG(name));
     }
 }

@@ -114,11 +114,45 @@ static bool default_argument(const fe_param *p, tile_arg *out) {
     return false;
 }
 
+/// A constexpr of a config, as a launch would give it. False without memory.
+static bool config_argument(sv name, const fe_constant *c, tile_arg *out) {
+    static const tile_constexpr_kind kinds[] = {
+        [FE_NONE] = TILE_CONSTEXPR_KIND_NONE,     [FE_BOOL] = TILE_CONSTEXPR_KIND_BOOL,
+        [FE_INT] = TILE_CONSTEXPR_KIND_INT,       [FE_FLOAT] = TILE_CONSTEXPR_KIND_FLOAT,
+        [FE_STRING] = TILE_CONSTEXPR_KIND_STRING,
+    };
+    *out = (tile_arg){.kind = TILE_ARG_CONSTEXPR, .constexpr_kind = kinds[c->kind]};
+    out->name = strndup(name.data, name.len);
+    if (c->kind == FE_FLOAT)
+        out->value.f = c->f;
+    else if (c->kind == FE_STRING)
+        out->value.string = strndup(c->str.data, c->str.len);
+    else
+        out->value.i = c->i;
+    return out->name && (c->kind != FE_STRING || out->value.string);
+}
+
+static bool add_configs(tile_kernel *k, const fe_kernel *fk) {
+    k->configs = calloc(fk->num_configs ? fk->num_configs : 1, sizeof *k->configs);
+    for (uint32_t i = 0; k->configs && i < fk->num_configs; i++) {
+        const fe_config *c = &fk->configs[i];
+        tile_arg *args = calloc(c->num_values ? c->num_values : 1, sizeof *args);
+        if (!args)
+            return false;
+        k->configs[k->num_configs++] = (tile_config){args,          c->num_values, c->num_warps,
+                                                     c->num_stages, c->num_ctas,   c->maxnreg};
+        for (uint32_t j = 0; j < c->num_values; j++)
+            if (!config_argument(c->names[j], &c->values[j], &args[j]))
+                return false;
+    }
+    return k->configs;
+}
+
 static bool scan_source(tile_module *m, const session *s) {
     for (uint32_t i = 0; i < fe_kernel_count(s->program); i++) {
         const fe_kernel *fk = fe_get_kernel(s->program, i);
         tile_kernel *k = rt_add_kernel(m, fk->name.data, fk->name.len, fk->num_params);
-        if (!k)
+        if (!k || !add_configs(k, fk))
             return false;
         for (uint32_t j = 0; j < fk->num_params; j++) {
             const fe_param *p = &fk->params[j];

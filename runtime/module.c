@@ -28,6 +28,19 @@ tile_kernel *rt_add_kernel(tile_module *m, const char *name, size_t name_len, ui
     return k;
 }
 
+static void free_configs(tile_kernel *k) {
+    for (uint32_t i = 0; i < k->num_configs; i++) {
+        const tile_arg *args = k->configs[i].constexprs;
+        for (uint32_t j = 0; j < k->configs[i].num_constexprs; j++) {
+            free((char *)args[j].name);
+            if (args[j].constexpr_kind == TILE_CONSTEXPR_KIND_STRING)
+                free((char *)args[j].value.string);
+        }
+        free((tile_arg *)args);
+    }
+    free(k->configs);
+}
+
 static void free_kernel(tile_kernel *k) {
     if (!k)
         return;
@@ -54,6 +67,7 @@ static void free_kernel(tile_kernel *k) {
     for (uint32_t i = 0; i < k->num_params; i++)
         free(k->params[i].name);
     free(k->params);
+    free_configs(k);
     free(k->name);
     pthread_mutex_destroy(&k->lock);
     pthread_cond_destroy(&k->compiled);
@@ -181,4 +195,21 @@ tile_status tile_module_get_kernel(tile_module *module, const char *name, tile_k
             return TILE_OK;
         }
     return rt_fail(error, TILE_ERROR_NOT_FOUND, "'%s' has no kernel '%s'", module->name, name);
+}
+
+uint32_t tile_kernel_config_count(const tile_kernel *kernel) {
+    return kernel ? kernel->num_configs : 0;
+}
+
+tile_status tile_kernel_get_config(const tile_kernel *kernel, uint32_t index,
+                                   tile_config *out_config, tile_error *error) {
+    if (!kernel || !out_config)
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "%s is NULL",
+                       kernel ? "out_config" : "kernel");
+    *out_config = (tile_config){0};
+    if (index >= kernel->num_configs)
+        return rt_fail(error, TILE_ERROR_INVALID_ARGUMENT, "kernel '%s' has %u configs, no %u",
+                       kernel->name, kernel->num_configs, index);
+    *out_config = kernel->configs[index];
+    return TILE_OK;
 }

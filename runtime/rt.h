@@ -177,6 +177,8 @@ struct tile_kernel {
     char *name;
     rt_param *params;
     uint32_t num_params;
+    tile_config *configs; ///< each with its constexprs, names and strings
+    uint32_t num_configs;
     _Atomic(rt_table *) table;
     pthread_mutex_t lock; ///< guards specs and insertion into the table
     pthread_cond_t compiled;

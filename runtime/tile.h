@@ -220,6 +220,21 @@ TILE_API uint32_t tile_module_kernel_count(const tile_module *module);
 /// Lives as long as the module; NULL past the end.
 TILE_API const char *tile_module_kernel_name(const tile_module *module, uint32_t index);
 
+/// A triton.Config of @triton.autotune: arguments to add to a launch, and options of it. 0 is an
+/// option that it leaves as it is.
+typedef struct tile_config {
+    const struct tile_arg *constexprs; ///< named; they live as long as the module
+    uint32_t num_constexprs;
+    uint32_t num_warps, num_stages, num_ctas, maxnreg;
+} tile_config;
+/// The configs that are written out in the kernel's decorator, in their order; the first one's
+/// constexprs are the defaults of those parameters. Nothing is tried: which is best is the caller's
+/// to measure. 0 for NULL.
+TILE_API uint32_t tile_kernel_config_count(const tile_kernel *kernel);
+/// Errors: INVALID_ARGUMENT (there is no such config).
+TILE_API tile_status tile_kernel_get_config(const tile_kernel *kernel, uint32_t index,
+                                            tile_config *out_config, tile_error *error);
+
 // --- arguments -----------------------------------------------------------------------------------
 
 typedef enum tile_arg_kind {

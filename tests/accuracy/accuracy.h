@@ -54,6 +54,9 @@ typedef struct function {
     /// rounding it gives what rounding the exact value gives.
     double (*narrow)(const double *operands);
     long double (*wide)(const double *operands);
+    /// NULL, or the size of the terms that cancel in the result: where it is above that, of fp32 and
+    /// fp64, errors are in units of its last place.
+    double (*terms)(const double *operands);
     bound cpu[2], gpu[2]; ///< fp32, fp64
     unsigned flags;
 } function;

@@ -77,6 +77,14 @@ static long double cospi_of(double x) {
 
 static long double lgamma_of(double x) { return lgammal(fabsl(x)); }
 
+static long double lgamma_below_of(double x) { return lgammal(-fabsl(x)); }
+
+/// lgamma(-x) = log(pi / (x |sin(pi x)|)) - lgamma(x).
+static double lgamma_terms(const double *v) {
+    double x = fabs(v[0]), turn = fabs(x - rint(x)) * 3.141592653589793;
+    return fmax(fabs(log(3.141592653589793 / (x * sin(turn)))), fabs(lgamma(x)));
+}
+
 /// Newton's method from where the tail or the tangent meets x.
 static long double erfinv_of(double x) {
     long double size = fabsl(x), rest = 1 - size, y = rest < 0.1L ? sqrtl(-logl(rest)) : size;
@@ -92,6 +100,7 @@ OURS(rcbrt)
 OURS(sinpi)
 OURS(cospi)
 OURS(lgamma)
+OURS(lgamma_below)
 OURS(erfinv)
 
 static double rhypot_narrow(const double *v) { return 1 / hypot(v[0], v[1]); }
@@ -133,7 +142,7 @@ static long double same_wide(const double *v) { return v[0]; }
 enum { ALL = 1 << FP16 | 1 << BF16 | 1 << FP32 | 1 << FP64, LONG = 1 << FP32 | 1 << FP64 };
 
 #define F(name, expression, operands, types, f)                                                    \
-    name, expression, operands, types, false, 0, f##_narrow, f##_wide
+    name, expression, operands, types, false, 0, f##_narrow, f##_wide, NULL
 #define ONE_ROUNDING                                                                               \
     {                                                                                              \
         {ROUNDED, 0}, { ROUNDED, 0 }                                                               \
@@ -141,7 +150,7 @@ enum { ALL = 1 << FP16 | 1 << BF16 | 1 << FP32 | 1 << FP64, LONG = 1 << FP32 | 1
 #define CAST(name, result)                                                                         \
     {                                                                                              \
         "to " name, "a.to(" name ")", 1, ALL & ~(1 << result), true, result, same_narrow,          \
-            same_wide, ONE_ROUNDING, ONE_ROUNDING, false                                           \
+            same_wide, NULL, ONE_ROUNDING, ONE_ROUNDING, false                                     \
     }
 
 /// Bounds of what is written in the language: they hold on either device.
@@ -193,6 +202,8 @@ const function functions[] = {
     {F("erfc", "libdevice.erfc(a)", 1, ALL, erfc), BOTH(4, 3), 0},
     {F("erfinv", "libdevice.erfinv(a)", 1, ALL, erfinv), BOTH(2.5, 2.5), 0},
     {F("lgamma", "libdevice.lgamma(abs(a))", 1, ALL, lgamma), BOTH(6, 6), 0},
+    {"lgamma below 0", "libdevice.lgamma(-abs(a))", 1, LONG, false, 0, lgamma_below_narrow,
+     lgamma_below_wide, lgamma_terms, BOTH(10, 10), 0},
     {F("tgamma", "libdevice.tgamma(a)", 1, ALL, tgamma), BOTH(6, 5), FLUSHES_BELOW},
     {F("a / b", "(a / b).to(a.dtype)", 2, ALL, div), ONE_ROUNDING, {{2.25, 0}, {ROUNDED, 0}}, 0},
     {F("fdiv", "fdiv(a, b).to(a.dtype)", 2, ALL, div), ONE_ROUNDING, {{2.25, 0}, {ROUNDED, 0}}, 0},

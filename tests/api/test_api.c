@@ -332,6 +332,64 @@ static void test_modules(void) {
     tile_module_destroy(mod);
 }
 
+/// The configs of an @autotune, as arguments and options of a launch.
+static void test_configs(void) {
+    static const char source[] =
+        "import triton\n"
+        "@triton.autotune(configs=[triton.Config({'B': 16, 'NOT_OURS': 3}, num_warps=2),\n"
+        "                          triton.Config(kwargs={'B': 64, 'F': 0.5, 'S': 'two'}, "
+        "num_stages=4,\n"
+        "                                        num_warps=8, maxnreg=64),\n"
+        "                          triton.Config({'E': True, 'N': None}, 1, 2, 1)],\n"
+        "                 key=['n'])\n"
+        "@triton.jit\n"
+        "def tuned(x, n, B: tl.constexpr, F: tl.constexpr = 0.25, S: tl.constexpr = 'one',\n"
+        "          E: tl.constexpr = False, N: tl.constexpr = 0):\n"
+        "    o = tl.arange(0, B)\n"
+        "    tl.store(x + o, F * 8 + (100 if S == 'two' else 0), mask=o < n)\n"
+        "@triton.jit\n"
+        "def plain(x):\n"
+        "    tl.store(x, 1.0)\n";
+    tile_module *mod;
+    tile_kernel *tuned, *plain;
+    must(tile_module_load_string(dev, "tuned.py", source, sizeof source - 1, &mod, &err));
+    must(tile_module_get_kernel(mod, "tuned", &tuned, &err));
+    must(tile_module_get_kernel(mod, "plain", &plain, &err));
+    expect(tile_kernel_config_count(tuned) == 3 && !tile_kernel_config_count(plain) &&
+               !tile_kernel_config_count(NULL),
+           "counts");
+    tile_config c[3];
+    for (uint32_t i = 0; i < 3; i++)
+        must(tile_kernel_get_config(tuned, i, &c[i], &err));
+    expect(c[0].num_constexprs == 1 && c[0].num_warps == 2 && !c[0].num_stages, "config 0");
+    expect(c[1].num_constexprs == 3 && c[1].num_warps == 8 && c[1].num_stages == 4 &&
+               c[1].maxnreg == 64 && !c[1].num_ctas && c[1].constexprs[1].value.f == 0.5 &&
+               !strcmp(c[1].constexprs[2].value.string, "two"),
+           "config 1");
+    expect(c[2].num_constexprs == 2 && c[2].num_warps == 1 && c[2].num_stages == 2 &&
+               c[2].num_ctas == 1 && c[2].constexprs[0].value.i == 1 &&
+               c[2].constexprs[1].constexpr_kind == TILE_CONSTEXPR_KIND_NONE,
+           "config 2");
+    expect_status("config past the end", tile_kernel_get_config(tuned, 3, &c[0], &err), BAD,
+                  "3 configs");
+    expect_status("config of none", tile_kernel_get_config(plain, 0, &c[0], &err), BAD, "plain");
+    expect_status("config of NULL", tile_kernel_get_config(NULL, 0, &c[0], &err), BAD, "kernel");
+    expect_status("config into NULL", tile_kernel_get_config(tuned, 0, NULL, &err), BAD,
+                  "out_config");
+    float got[64];
+    tile_buffer *x;
+    must(tile_buffer_create(dev, sizeof got, &x, &err));
+    tile_arg args[5] = {TILE_BUFFER(x, "fp32"), TILE_I32(64)};
+    memcpy(args + 2, c[1].constexprs, 3 * sizeof *args);
+    tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = c[1].num_warps};
+    must(tile_launch(tuned, args, 5, &o, &err));
+    must(tile_synchronize(dev, NULL, &err));
+    must(tile_copy_to_host(got, x, 0, sizeof got, NULL, &err));
+    expect(got[0] == 104 && got[63] == 104, "launched with config 1: %g, %g", got[0], got[63]);
+    tile_buffer_destroy(x);
+    tile_module_destroy(mod);
+}
+
 static void test_kernels(void) {
     tile_module *mod;
     tile_kernel *k = SENTINEL(tile_kernel), *first, *second;
@@ -508,6 +566,7 @@ int main(void) {
     test_events();
     test_modules();
     test_kernels();
+    test_configs();
     test_broken_sources();
     test_log();
     return finish();
