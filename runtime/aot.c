@@ -244,6 +244,9 @@ static tile_status add_kernel(tile_module *m, const tile_aot_kernel *from, tile_
             return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
         p->has_default = from->params[i].is_fixed;
         p->default_arg = variant_argument(p, &from->variants[0].values[i]);
+        if (p->has_type) // not a value, but what one is of: launches begin with it
+            p->default_arg = (tile_arg){.kind = p->is_pointer ? TILE_ARG_POINTER : TILE_ARG_SCALAR,
+                                        .dtype = dtype_name((dtype)p->dtype)};
     }
     rt_spec **at = &k->specs;
     tile_status status = TILE_OK;
@@ -345,25 +348,26 @@ static int64_t read_int(dtype t, const void *v) {
     return t == DT_I1 ? *(const bool *)v : dtype_wrap_int(t, (int64_t)bits);
 }
 
-/// A launch's argument from where its value is.
-static tile_arg read_argument(const rt_param *p, bool is_optional, const void *v) {
-    tile_arg arg = p->default_arg; // of the right kind and type
+/// Fills a launch's argument from where its value is. In place: a copy of what was just written in
+/// pieces would wait for the pieces.
+static inline void read_argument(const rt_param *p, bool is_optional, const void *v,
+                                 tile_arg *out) {
+    *out = p->default_arg; // of the right kind and type
     if (p->is_pointer) {
-        memcpy(&arg.value.pointer, v, sizeof arg.value.pointer);
-        arg.kind = is_optional && !arg.value.pointer ? TILE_ARG_NONE : TILE_ARG_POINTER;
-        arg.dtype = dtype_name((dtype)p->dtype);
+        memcpy(&out->value.pointer, v, sizeof out->value.pointer);
+        if (is_optional && !out->value.pointer)
+            out->kind = TILE_ARG_NONE;
     } else if (!p->is_constexpr && dtype_is_float((dtype)p->dtype)) {
-        arg.value.f = p->dtype == DT_FP64 ? *(const double *)v : (double)*(const float *)v;
+        out->value.f = p->dtype == DT_FP64 ? *(const double *)v : (double)*(const float *)v;
     } else if (!p->is_constexpr) {
-        arg.value.i = read_int((dtype)p->dtype, v);
-    } else if (arg.constexpr_kind == TILE_CONSTEXPR_KIND_BOOL) {
-        arg.value.i = *(const bool *)v;
-    } else if (arg.constexpr_kind == TILE_CONSTEXPR_KIND_DTYPE) {
-        memcpy(&arg.dtype, v, sizeof arg.dtype);
+        out->value.i = read_int((dtype)p->dtype, v);
+    } else if (out->constexpr_kind == TILE_CONSTEXPR_KIND_BOOL) {
+        out->value.i = *(const bool *)v;
+    } else if (out->constexpr_kind == TILE_CONSTEXPR_KIND_DTYPE) {
+        memcpy(&out->dtype, v, sizeof out->dtype);
     } else {
-        memcpy(&arg.value, v, sizeof arg.value);
+        memcpy(&out->value, v, sizeof out->value);
     }
-    return arg;
 }
 
 tile_status tile_aot_launch(tile_device *device, const tile_aot_bundle *bundle, uint32_t index,
@@ -379,8 +383,10 @@ tile_status tile_aot_launch(tile_device *device, const tile_aot_bundle *bundle, 
     uint32_t at = 0;
     for (uint32_t i = 0; i < k->num_params; i++) {
         const tile_aot_param *p = &k->aot->params[i];
-        args[i] = p->is_fixed ? k->params[i].default_arg
-                              : read_argument(&k->params[i], p->is_optional, values[at++]);
+        if (p->is_fixed)
+            args[i] = k->params[i].default_arg;
+        else
+            read_argument(&k->params[i], p->is_optional, values[at++], &args[i]);
     }
     tile_launch_options options = {
         .size = sizeof options, .grid = {grid[0], grid[1], grid[2]}, .stream = stream};
