@@ -1,9 +1,9 @@
-# What `cmake --install` lays down: the libraries, tile.h, tilec, a CMake package and files for
+# What `cmake --install` lays down: the libraries, the headers, tilec, a CMake package and files for
 # pkg-config. The static library with the compiler is a component of its own, since whoever links it
 # must have LLVM.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tile)
-install(FILES runtime/tile.h runtime/tile_dlpack.h TYPE INCLUDE)
+install(FILES runtime/tile.h runtime/tile_dlpack.h examples/cpp/tile.hpp TYPE INCLUDE)
 
 set_target_properties(tile_runtime PROPERTIES EXPORT_NAME runtime)
 install(TARGETS tile_runtime EXPORT tileTargets)
@@ -30,6 +30,10 @@ install(FILES ${CMAKE_BINARY_DIR}/package/tileConfig.cmake ${CMAKE_BINARY_DIR}/p
 # The files name their own place, so that the folder may be moved.
 file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" up ${up})
+set(llvm_libs)
+if(TARGET tile_static)
+  set(llvm_libs "-L${LLVM_LIBRARY_DIR} -lLLVM-${LLVM_VERSION_MAJOR}")
+endif()
 foreach(name ${pkgconfig})
   configure_file(cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/package/${name}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/package/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

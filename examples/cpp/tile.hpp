@@ -129,6 +129,7 @@ template <class T> class Buffer {
         call(tile_copy_to_device, b.get(), size_t(0), host.data(), host.size() * sizeof(T),
              static_cast<tile_stream *>(nullptr));
     }
+    T *data() const { return static_cast<T *>(tile_buffer_data(b.get())); }
     operator Arg() const { return pointer(tile_buffer_data(b.get()), dtype<T>()); }
     std::vector<T> read() const {
         std::vector<T> host(tile_buffer_size(b.get()) / sizeof(T));

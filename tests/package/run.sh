@@ -2,6 +2,7 @@
 # Installs the build, and builds and runs the project beside this with what was installed.
 # usage: run.sh CMAKE BUILD FAKE_DRIVER
 set -euo pipefail
+command -v c++ >/dev/null || { echo "skipped: there is no C++ compiler"; exit 77; }
 cmake=$1 build=$2 fake=$3
 here=$(cd "$(dirname "$0")" && pwd)
 work=$build/tests/package-work
