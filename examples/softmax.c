@@ -33,7 +33,9 @@ enum {
     GROUP_WARPS = 8,    ///< of a program with several short rows
     LONG_ROW = 2048,    ///< elements: longer ones go in pieces
     BLOCK_ROW = 32768,  ///< elements that one thread block holds, with room for what it computes
-    PART_BYTES = 32768, ///< of a long row in each thread block of a cluster
+    LEAST_SIZE = 4096,  ///< elements: see size_for
+    LARGE_CLUSTER = 8,  ///< thread blocks: larger ones leave multiprocessors idle
+    PART_BYTES = 16384, ///< of a long row in each thread block of a cluster
     MOST_WARPS = 32,
 };
 
@@ -64,12 +66,10 @@ static plan pick_looped(uint32_t block, element type) {
 
 /// Elements that a thread should have of a row: the more, the fewer threads wait for each other; the
 /// fewer, the more of them there are to wait for memory. Long rows of 16 bits stay packed.
-static uint32_t elements_per_thread(uint32_t block, element type, bool is_alone) {
-    if (is_alone) // on its multiprocessor: nothing else fills the time
+static uint32_t elements_per_thread(uint32_t part, element type, bool is_alone) {
+    if (is_alone || part <= 2048) // alone on its multiprocessor: nothing else fills the time
         return 16;
-    if (type == FP32)
-        return block <= 2048 ? 16 : block <= 8192 ? 32 : 64;
-    return block <= 2048 ? 16 : block <= 4096 ? 32 : 64;
+    return type == FP32 && part <= 8192 ? 32 : 64;
 }
 
 /// Thread blocks of the largest cluster.
@@ -81,15 +81,13 @@ static uint32_t most_ctas(const tile_device_info *info) {
 }
 
 /// Registers that a thread may take at most, so that several programs share a multiprocessor's 65536;
-/// 0 says nothing. 16-bit elements stay packed, of fp32 those of one more row are on their way.
-static uint32_t register_limit(uint32_t per_thread, uint32_t warps, element type) {
+/// 0 says nothing. Elements of 16 bits stay packed.
+static uint32_t register_limit(uint32_t per_thread, element type) {
+    if (per_thread < 32)
+        return 0;
     if (type == FP32)
-        return per_thread > 32                  ? per_thread + (per_thread > 48 ? 48 : 40)
-               : per_thread == 32 && warps >= 4 ? 72
-                                                : 0;
-    if (per_thread > 64)
-        return (36 + per_thread / 2 + 7) / 8 * 8;
-    return per_thread > 32 || (per_thread == 32 && warps >= 8) ? 64 : 0;
+        return per_thread + (per_thread > 48 ? 48 : 40);
+    return per_thread <= 64 ? 64 : (36 + per_thread / 2 + 7) / 8 * 8;
 }
 
 /// Between which lengths of a row as many pieces of it are needed: a piece is 8 elements of each
@@ -104,22 +102,30 @@ static uint32_t set_bounds(plan *p, uint32_t cols, element type) {
     return 8 * pieces;
 }
 
-/// A row that is no more than 5/8 longer than a power of two gets the threads for that, with a few more
-/// elements for each.
+/// The power of two for whose threads a row is given: the next one, or the one before it with a few
+/// more elements for each thread, if the row is not much longer or its cluster would be a large one.
+static uint32_t size_for(uint32_t cols, element type) {
+    uint32_t block = next_power_of_2(cols);
+    bool is_large = block * (uint32_t)elements[type].bytes / PART_BYTES > LARGE_CLUSTER;
+    return cols > LEAST_SIZE && cols <= block / 16 * (is_large ? 13 : 11) ? block / 2 : block;
+}
+
 static plan pick_one_row(uint32_t cols, element type, bool is_alone, const tile_device_info *info) {
-    uint32_t block = next_power_of_2(cols), most = most_ctas(info), size = block;
+    uint32_t most = most_ctas(info);
     bool has_bounds = cols > LONG_ROW && !is_alone;
-    if (has_bounds && cols <= block / 16 * 13)
-        size = block / 2;
-    uint32_t part_bytes = has_bounds && cols != size ? PART_BYTES / 2 : PART_BYTES;
-    uint32_t ctas = at_least_1(size * (uint32_t)elements[type].bytes / part_bytes);
+    uint32_t size = has_bounds ? size_for(cols, type) : next_power_of_2(cols);
+    uint32_t ctas = at_least_1(size * (uint32_t)elements[type].bytes / PART_BYTES);
     ctas = ctas > most ? most : ctas;
     uint32_t part = size / ctas, per_thread = elements_per_thread(part, type, is_alone);
     uint32_t warps = at_least_1(part / (32 * per_thread));
     warps = warps > MOST_WARPS ? MOST_WARPS : warps;
-    plan p = {.form = ROWS, .rows = 1, .block = block, .num_warps = warps, .num_ctas = ctas};
+    plan p = {.form = ROWS,
+              .rows = 1,
+              .block = next_power_of_2(cols),
+              .num_warps = warps,
+              .num_ctas = ctas};
     per_thread = has_bounds ? set_bounds(&p, cols, type) : part / (32 * warps);
-    p.maxnreg = register_limit(per_thread, warps, type);
+    p.maxnreg = register_limit(per_thread, type);
     return p;
 }
 
