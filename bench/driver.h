@@ -19,10 +19,6 @@ enum { NO_DRIVER = 77 }; // an exit status
     X(cuLibraryLoadData, 12000,                                                                    \
       (void **, const void *, void *, void *, unsigned, void *, void *, unsigned))                 \
     X(cuLibraryUnload, 12000, (void *))                                                            \
-    X(cuLinkCreate, 6050, (unsigned, void *, void *, void **))                                     \
-    X(cuLinkAddData, 6050, (void *, int, void *, size_t, const char *, unsigned, void *, void *))  \
-    X(cuLinkComplete, 5050, (void *, void **, size_t *))                                           \
-    X(cuLinkDestroy, 5050, (void *))                                                               \
     X(cuLibraryGetKernel, 12000, (void **, void *, const char *))                                  \
     X(cuKernelGetFunction, 12000, (void **, void *))                                               \
     X(cuStreamCreate, 2000, (void **, unsigned))                                                   \

@@ -1,5 +1,6 @@
 // Compiled kernels on disk, so that a later process compiles nothing. One file holds one binary: its
-// image for the device, its PTX and what a launch must know of it.
+// PTX, its image where ptxas has made one, and what a launch must know of it. Where the driver is the
+// assembler, it keeps the image of a PTX that it has met before in a cache of its own.
 //
 //     ~/.cache/tile/v1/3/3f…-8c…      v1: the format; 3: first digit of the name
 //
@@ -241,7 +242,7 @@ bool rt_entry_decode(const uint8_t *data, size_t size, uint32_t num_params, sv i
         parts[i] = (sv){at, h.lengths[i]};
     }
     if (left || !is_sound(&h, num_params) || !sv_equal(parts[IDENTITY], identity) ||
-        parts[KEY].len > RT_MAX_KEY || !parts[IMAGE].len)
+        parts[KEY].len > RT_MAX_KEY)
         return false;
     for (unsigned i = NAME; i <= PTX; i++)
         if (!parts[i].len ||
@@ -249,7 +250,7 @@ bool rt_entry_decode(const uint8_t *data, size_t size, uint32_t num_params, sv i
             return false;
     rt_binary b = {.entry = copy_of(parts[NAME]),
                    .ptx = copy_of(parts[PTX]),
-                   .image = copy_of(parts[IMAGE]),
+                   .image = parts[IMAGE].len ? copy_of(parts[IMAGE]) : NULL,
                    .image_bytes = parts[IMAGE].len,
                    .num_warps = h.num_warps,
                    .num_ctas = h.num_ctas,
@@ -259,7 +260,7 @@ bool rt_entry_decode(const uint8_t *data, size_t size, uint32_t num_params, sv i
     memcpy(b.relied_log2, h.relied_log2, sizeof b.relied_log2);
     memcpy(b.useful_log2, h.useful_log2, sizeof b.useful_log2);
     uint8_t *key = copy_of(parts[KEY]);
-    if (!b.entry || !b.ptx || !b.image || !key) {
+    if (!b.entry || !b.ptx || (!b.image && b.image_bytes) || !key) {
         rt_binary_free(&b);
         free(key);
         return false;
@@ -530,7 +531,7 @@ static bool publish(int folder, const char *name, const uint8_t *data, size_t si
 void rt_cache_put(const tile_kernel *k, const rt_bound *bound, const rt_binary *b) {
     const tile_device *d = k->module->device;
     request r;
-    if (!d->cache.path || !b->image || b->source.low != k->module->source_hash.low ||
+    if (!d->cache.path || !d->info.is_cuda || b->source.low != k->module->source_hash.low ||
         b->source.high != k->module->source_hash.high || !make_request(k, bound, &r))
         return;
     size_t size;

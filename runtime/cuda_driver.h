@@ -33,7 +33,6 @@
     X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)                                                    \
     X(CU_JIT_ERROR_LOG_BUFFER, 5)                                                                  \
     X(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)                                                       \
-    X(CU_JIT_INPUT_PTX, 1)                                                                         \
     X(CU_STREAM_NON_BLOCKING, 1)                                                                   \
     X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                                                            \
     X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)
@@ -44,7 +43,6 @@ typedef int CUdevice;
 typedef int CUdevice_attribute;
 typedef int CUfunction_attribute;
 typedef int CUjit_option;
-typedef int CUjitInputType;
 typedef int CUlibraryOption;
 typedef int CUstreamCaptureStatus;
 typedef int CUstreamCaptureMode;
@@ -53,7 +51,6 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUfunc_st *CUfunction;
-typedef struct CUlinkState_st *CUlinkState;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 

@@ -300,63 +300,6 @@ static tile_status load_in_context(tile_device *d, const rt_binary *b, rt_loaded
     return b->num_ctas > 1 ? prepare_clusters(d, b, kernel, function, out, error) : TILE_OK;
 }
 
-/// The driver's linker, for the image that loading PTX leaves to nobody.
-static tile_status link_in_context(rt_binary *b, CUlinkState state, tile_error *error) {
-    const cuda_driver *cu = cuda_get_driver();
-    void *image;
-    size_t bytes;
-    CHECK(cu->cuLinkAddData(state, CU_JIT_INPUT_PTX, b->ptx, strlen(b->ptx) + 1, b->entry, 0, NULL,
-                            NULL),
-          "assembling");
-    CHECK(cu->cuLinkComplete(state, &image, &bytes), "linking");
-    b->image = malloc(bytes ? bytes : 1);
-    if (!b->image)
-        return rt_fail(error, TILE_ERROR_OUT_OF_MEMORY, "out of memory");
-    memcpy(b->image, image, bytes); // it goes with the linker's state
-    b->image_bytes = bytes;
-    return TILE_OK;
-}
-
-/// What holds while code is made and loaded.
-typedef struct load_scope {
-    bool pushed;
-    CUstreamCaptureMode mode; ///< of the thread, before
-} load_scope;
-
-/// While another stream is being captured, loading would otherwise be forbidden to this thread, and
-/// would end that capture.
-static tile_status begin_load(tile_device *d, load_scope *s, tile_error *error) {
-    tile_status status = enter(d, &s->pushed, error);
-    if (status)
-        return status;
-    s->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    CUresult r = cuda_get_driver()->cuThreadExchangeStreamCaptureMode(&s->mode);
-    if (!r)
-        return TILE_OK;
-    leave(s->pushed);
-    return fail(error, r, "preparing to load");
-}
-
-static void end_load(load_scope *s) {
-    cuda_get_driver()->cuThreadExchangeStreamCaptureMode(&s->mode);
-    leave(s->pushed);
-}
-
-static tile_status cuda_assemble(tile_device *d, rt_binary *b, tile_error *error) {
-    const cuda_driver *cu = cuda_get_driver();
-    load_scope scope;
-    tile_status s = begin_load(d, &scope, error);
-    if (s)
-        return s;
-    CUlinkState state = NULL;
-    CUresult r = cu->cuLinkCreate(0, NULL, NULL, &state);
-    s = r ? fail(error, r, "starting the driver's linker") : link_in_context(b, state, error);
-    if (!r)
-        cu->cuLinkDestroy(state);
-    end_load(&scope);
-    return s;
-}
-
 static void cuda_unload(tile_device *d, rt_loaded *l) {
     (void)d;
     if (l->library)
@@ -366,12 +309,19 @@ static void cuda_unload(tile_device *d, rt_loaded *l) {
 
 static tile_status cuda_load(tile_device *d, const rt_binary *b, rt_loaded *out,
                              tile_error *error) {
-    load_scope scope;
-    tile_status s = begin_load(d, &scope, error);
+    const cuda_driver *cu = cuda_get_driver();
+    bool pushed;
+    tile_status s = enter(d, &pushed, error);
     if (s)
         return s;
-    s = load_in_context(d, b, out, error);
-    end_load(&scope);
+    // While another stream is being captured, loading would otherwise be forbidden to this thread,
+    // and would end that capture.
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    CUresult r = cu->cuThreadExchangeStreamCaptureMode(&mode);
+    s = r ? fail(error, r, "preparing to load") : load_in_context(d, b, out, error);
+    if (!r)
+        cu->cuThreadExchangeStreamCaptureMode(&mode);
+    leave(pushed);
     if (s)
         cuda_unload(d, out);
     return s;
@@ -443,7 +393,6 @@ const device_ops device_ops_cuda = {
     .event_record = cuda_event_record,
     .event_elapsed = cuda_event_elapsed,
     .is_capturing = cuda_is_capturing,
-    .assemble = cuda_assemble,
     .load = cuda_load,
     .unload = cuda_unload,
     .launch = cuda_launch,

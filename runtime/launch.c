@@ -90,14 +90,7 @@ static tile_status compile_and_load(tile_kernel *k, const rt_bound *bound,
     tile_status status = rt_compile(k, bound, options, &s->binary, error);
     if (status)
         return status;
-    bool is_assembled = d->cache.path && d->ops->assemble && !s->binary.image &&
-                        !d->ops->assemble(d, &s->binary, NULL);
     status = d->ops->load(d, &s->binary, &s->loaded, error);
-    if (status && is_assembled) { // the PTX as such may do better, or has the better message
-        free(s->binary.image);
-        s->binary.image = NULL;
-        status = d->ops->load(d, &s->binary, &s->loaded, error);
-    }
     if (status)
         rt_binary_free(&s->binary);
     else

@@ -77,8 +77,6 @@ typedef struct device_ops {
                                  tile_error *error);
     /// True while `stream` is recording a graph: nothing may be loaded then.
     bool (*is_capturing)(tile_device *d, void *stream);
-    /// Fills the binary's image from its PTX; where devices load nothing else, NULL.
-    tile_status (*assemble)(tile_device *d, rt_binary *b, tile_error *error);
     tile_status (*load)(tile_device *d, const rt_binary *b, rt_loaded *out, tile_error *error);
     void (*unload)(tile_device *d, rt_loaded *l);
     /// params[i] points to the i-th parameter's bytes. The hot path: no allocation, no lock.

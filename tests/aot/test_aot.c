@@ -249,7 +249,7 @@ static void test_refused_cubin(fake_state *fake) {
     char heard[2][200] = {"", ""};
     EXPECT(!tile_device_open("cuda:0", &dev, &err));
     tile_device_set_log(dev, listen, heard);
-    fake->refuse_images = 1;
+    fake->refuse_loads = 1;
     EXPECT(!axpy_launch(dev, one, NULL, p, p, NULL, 1600, 2, 1024, &err));
     EXPECT(fake->loaded_ptx && fake->block == 128);
     EXPECT(strstr(heard[TILE_LOG_WARNING], "kernel 'axpy': the driver assembles PTX instead"));

@@ -279,60 +279,17 @@ static CUresult fake_cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
     *ms = 1;
     return 0;
 }
-/// What the linker gives: an image that says how long the PTX was. Its first letter is no PTX's.
-typedef struct link_state {
-    char image[64];
-} link_state;
-
-/// What a capture does not bear, and is ended by.
-static bool is_forbidden(void) {
-    if (!state.capturing || capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
-        return false;
-    state.invalidated = 1;
-    return true;
-}
-static CUresult fake_cuLinkCreate(unsigned n, CUjit_option *o, void **v, CUlinkState *out) {
-    (void)n, (void)o, (void)v;
-    CALL(cuLinkCreate);
-    link_state *l = calloc(1, sizeof *l);
-    if (!l)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    state.links++;
-    *out = (CUlinkState)(void *)l;
-    return 0;
-}
-static CUresult fake_cuLinkAddData(CUlinkState l, CUjitInputType type, void *data, size_t size,
-                                   const char *name, unsigned n, CUjit_option *o, void **v) {
-    (void)type, (void)data, (void)name, (void)n, (void)o, (void)v;
-    CALL(cuLinkAddData);
-    snprintf(((link_state *)(void *)l)->image, sizeof(link_state), "%s of %zu", FAKE_IMAGE, size);
-    return 0;
-}
-static CUresult fake_cuLinkComplete(CUlinkState l, void **image, size_t *size) {
-    CALL(cuLinkComplete);
-    if (is_forbidden())
-        return CAPTURE_UNSUPPORTED;
-    state.assembled++;
-    *image = l;
-    *size = sizeof(link_state);
-    return 0;
-}
-static CUresult fake_cuLinkDestroy(CUlinkState l) {
-    free(l);
-    state.links--;
-    CALL(cuLinkDestroy);
-    return 0;
-}
 static CUresult fake_cuLibraryLoadData(CUlibrary *l, const void *code, CUjit_option *o, void **v,
                                        unsigned n, CUlibraryOption *lo, void **lv, unsigned ln) {
     (void)o, (void)v, (void)n, (void)lo, (void)lv, (void)ln;
     CALL(cuLibraryLoadData);
-    state.loaded_ptx = memcmp(code, "\177ELF", 4) && strncmp(code, FAKE_IMAGE, strlen(FAKE_IMAGE));
-    if (!state.loaded_ptx && state.refuse_images && state.refuse_images--)
+    state.loaded_ptx = memcmp(code, "\177ELF", 4) != 0;
+    if (state.refuse_loads && state.refuse_loads--)
         return 209; // no image for this device
-    state.assembled += state.loaded_ptx;
-    if (is_forbidden())
+    if (state.capturing && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED) {
+        state.invalidated = 1;
         return CAPTURE_UNSUPPORTED;
+    }
     state.libraries++;
     state.loads++;
     *l = (CUlibrary)(void *)&token;

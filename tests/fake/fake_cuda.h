@@ -2,14 +2,9 @@
 #ifndef TILE_TESTS_FAKE_CUDA_H
 #define TILE_TESTS_FAKE_CUDA_H
 
-#define FAKE_IMAGE                                                                                 \
-    "\x7f"                                                                                         \
-    "fake image"
-
 typedef struct fake_state {
     int version;
     long calls, launches, loads; ///< since the start
-    long assembled;              ///< PTX texts that became code, by whichever way
     const char *last_call;
     long fail_at;       ///< calls == fail_at fails; 0: none
     int fail_with;      ///< the CUresult it gives
@@ -17,17 +12,17 @@ typedef struct fake_state {
     int sticky;
     int cooperative;    ///< the last cuLaunchKernelEx was that
     int large_clusters; ///< more than 8 blocks are allowed
-    int refuse_images;  ///< so many loads of an image fail
+    int refuse_loads;   ///< so many loads fail
     void *capturing;    ///< the stream that is being captured into a graph
     int invalidated;    ///< its capture has been ended by a forbidden call
     void *stream;       ///< of the last launch
     void **params;      ///< the same
     int num_values;     ///< parameters whose values a launch is to leave in `values`
     unsigned long long values[16];
-    int devices, sm[2];                                        ///< how many, and what each is: 90
-    int loaded_ptx;                                            ///< the last image loaded was PTX
-    long contexts, buffers, streams, events, libraries, links; ///< alive
-    unsigned grid[3], block, shared;                           ///< of the last launch
+    int devices, sm[2];                                 ///< how many, and what each is: 90
+    int loaded_ptx;                                     ///< the last image loaded was PTX
+    long contexts, buffers, streams, events, libraries; ///< alive
+    unsigned grid[3], block, shared;                    ///< of the last launch
 } fake_state;
 
 /// Found with dlsym in the library that $TILE_LIBCUDA names.

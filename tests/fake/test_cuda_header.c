@@ -19,7 +19,6 @@ _Static_assert(sizeof(CUresult) == sizeof(int), "CUresult");
 _Static_assert(sizeof(CUdevice_attribute) == sizeof(int), "CUdevice_attribute");
 _Static_assert(sizeof(CUfunction_attribute) == sizeof(int), "CUfunction_attribute");
 _Static_assert(sizeof(CUjit_option) == sizeof(int), "CUjit_option");
-_Static_assert(sizeof(CUjitInputType) == sizeof(int), "CUjitInputType");
 _Static_assert(sizeof(CUlibraryOption) == sizeof(int), "CUlibraryOption");
 _Static_assert(sizeof(CUstreamCaptureStatus) == sizeof(int), "CUstreamCaptureStatus");
 _Static_assert(sizeof(CUlaunchAttributeID) == sizeof(int), "CUlaunchAttributeID");
