@@ -212,6 +212,20 @@ static ast_expr *make_string(ast_parser *ps, src_range r, sv text) {
 
 // --- f-strings
 
+static bool is_blank_text(sv text, uint32_t begin, uint32_t end) {
+    for (; begin < end; begin++)
+        if (!strchr(" \t\r\n\f", text.data[begin]))
+            return false;
+    return true;
+}
+
+// Whether at i, but for blanks, a field ends or says how it is formatted.
+static bool is_field_tail(sv text, uint32_t i, uint32_t end) {
+    while (i < end && is_blank_text(text, i, i + 1))
+        i++;
+    return i < end && (text.data[i] == '}' || text.data[i] == ':' || text.data[i] == '!');
+}
+
 // The offset of what ends the expression at i: '}', ':' or '!' outside brackets and strings, or
 // a '=' before one of these; `end` if nothing does.
 static uint32_t find_expression_end(sv text, uint32_t i, uint32_t end) {
@@ -224,7 +238,7 @@ static uint32_t find_expression_end(sv text, uint32_t i, uint32_t end) {
             depth--;
         else if (!depth && (c == '}' || c == ':' || (c == '!' && next != '=')))
             return i;
-        else if (!depth && c == '=' && (next == '}' || next == ':' || next == '!'))
+        else if (!depth && c == '=' && is_field_tail(text, i + 1, end))
             return i;
         if ((c == '!' || c == '=' || c == '<' || c == '>') && next == '=')
             i++;
@@ -244,11 +258,9 @@ static uint32_t find_field_end(sv text, uint32_t i, uint32_t end) {
     return end;
 }
 
-static bool is_blank_text(sv text, uint32_t begin, uint32_t end) {
-    for (; begin < end; begin++)
-        if (!strchr(" \t\r\n\f", text.data[begin]))
-            return false;
-    return true;
+// {x=}: the text of the expression and its '=', then the value.
+static bool shows_text(sv text, uint32_t stop, uint32_t close) {
+    return close < text.len && text.data[stop] == '=' && is_blank_text(text, stop + 1, close);
 }
 
 // Reads the replacement field whose '{' is at i into `items`; gives the offset behind its '}'.
@@ -261,10 +273,13 @@ static uint32_t read_field(ast_parser *ps, ast_exprs *items, uint32_t i, uint32_
         ast_report(ps, ast_range(ps, i, i + 1), "'{' is never closed in this f-string");
     else if (is_blank_text(ps->text, i + 1, stop))
         ast_report(ps, field, "an f-string field needs an expression");
-    else if (close != stop)
+    else if (close != stop && !shows_text(ps->text, stop, close))
         *items = ast_list(
             ps, *items, ast_refused(ps, ast_range(ps, stop, close), "format specification", NULL));
     else {
+        src_range shown = ast_range(ps, i + 1, close);
+        if (close != stop)
+            *items = ast_list(ps, *items, make_string(ps, shown, ast_source(ps, shown)));
         ast_expr *e = ast_parse_expression(ps, i + 1, stop);
         *items = e ? ast_list(ps, *items, e) : *items;
     }

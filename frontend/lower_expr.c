@@ -294,6 +294,7 @@ static value lower_unsupported(lowering *lo, const ast_expr *e) {
         {"dict", "; use separate names"},
         {"set", "; use a tuple"},
         {"yield", "; return a tuple"},
+        {"format specification", "; write the value alone: {x}"},
         {"await", "; what a kernel does comes in order"},
         {"ellipsis", "; write ':' for each dimension"},
     };

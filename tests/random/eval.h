@@ -29,6 +29,7 @@ typedef struct evaluator {
     cell *arena; ///< of intermediate results, reset by each statement
     size_t used;
     uint64_t steps;
+    bool continued;     ///< a continue ends the iteration that surrounds it
     bool returned;      ///< a return ends what surrounds it, up to the call
     value return_value; ///< of a helper
     const stmt *current;

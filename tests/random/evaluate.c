@@ -590,6 +590,7 @@ static void eval_for(evaluator *ev, const stmt *s) {
         binding *b = &ev->vars[s->target[0]];
         eval_bind(ev, s->target[0], v, NULL);
         eval_scope(ev, &s->body);
+        ev->continued = false;
         b->bound = false;
     }
 }
@@ -634,6 +635,7 @@ static void eval_stmt(evaluator *ev, const stmt *s) {
     case S_WHILE:
         while (!ev->returned && is_true(ev, s->e[0])) {
             eval_scope(ev, &s->body);
+            ev->continued = false;
             ev->current = s;
             ev->used = mark;
         }
@@ -642,6 +644,9 @@ static void eval_stmt(evaluator *ev, const stmt *s) {
         if (s->e[0])
             ev->return_value = eval(ev, s->e[0]);
         ev->returned = true;
+        break;
+    case S_CONTINUE:
+        ev->continued = true;
         break;
     case S_ASSUME:
         if (!is_true(ev, s->e[0]))
@@ -654,7 +659,7 @@ static void eval_stmt(evaluator *ev, const stmt *s) {
 }
 
 void eval_block(evaluator *ev, const block *b) {
-    for (int i = 0; i < b->count && !ev->returned; i++)
+    for (int i = 0; i < b->count && !ev->returned && !ev->continued; i++)
         eval_stmt(ev, b->at[i]);
 }
 

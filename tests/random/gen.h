@@ -25,6 +25,7 @@ typedef struct gen {
     int num_scope;
     int budget;          ///< expressions still to be made
     int loops;           ///< that surround this place
+    bool may_continue;   ///< the innermost of them goes on whatever its body leaves out
     int repeats;         ///< about how often this place runs
     bool in_func;        ///< a helper: nothing but its parameters
     type pool[MAX_POOL]; ///< shapes of this program

@@ -296,6 +296,19 @@ static void branch(gen *g, block *b) {
     block_add(g->p, b, s);
 }
 
+/// Ends this iteration of a loop, where something holds; in one arm or the other.
+static void skip(gen *g, block *b) {
+    if (!g->may_continue)
+        return;
+    stmt *s = new_stmt(g->p, S_IF);
+    s->e[0] = gen_expr(g, scalar_type(T_I1), 3);
+    inner_block(g, &s->body, rng_range(&g->r, 0, 2), true);
+    if (percent(g, 30))
+        inner_block(g, &s->other, 1, true);
+    block_add(g->p, percent(g, 70) ? &s->body : &s->other, new_stmt(g->p, S_CONTINUE));
+    block_add(g->p, b, s);
+}
+
 /// A run-time number of rounds: 0 to `most`.
 static node *some_bound(gen *g, int most) {
     program *p = g->p;
@@ -322,11 +335,14 @@ static void loop(gen *g, block *b) {
     s->target[0] = (int16_t)add_var(p, scalar_type(T_I32), ROLE_LOCAL);
     s->num_targets = 1;
     int visible = g->num_scope, repeats = g->repeats;
+    bool outer = g->may_continue;
+    g->may_continue = true;
     g->loops++;
     g->repeats *= 3;
     show(g, s->target[0]);
     inner_block(g, &s->body, rng_range(&g->r, 1, 3), true);
     g->loops--;
+    g->may_continue = outer;
     g->repeats = repeats;
     g->num_scope = visible;
     block_add(p, b, s);
@@ -343,6 +359,8 @@ static void static_loop(gen *g, block *b) {
     s->target[0] = (int16_t)iv;
     s->num_targets = 1;
     int visible = g->num_scope;
+    bool outer = g->may_continue;
+    g->may_continue = true;
     g->loops++;
     inner_block(g, &s->body, 1, true);
     int id = old_variable(g);
@@ -351,6 +369,7 @@ static void static_loop(gen *g, block *b) {
         block_add(p, &s->body, assign_to(g, id, n));
     }
     g->loops--;
+    g->may_continue = outer;
     g->num_scope = visible;
     block_add(p, b, s);
 }
@@ -366,12 +385,15 @@ static void while_loop(gen *g, block *b) {
         s->e[0] = new_binary(p, percent(g, 70) ? O_AND : O_AND, s->e[0],
                              gen_expr(g, scalar_type(T_I1), 3));
     int repeats = g->repeats;
+    bool outer = g->may_continue;
+    g->may_continue = false; // it counts at the end of its body
     g->loops++;
     g->repeats *= 3;
     inner_block(g, &s->body, rng_range(&g->r, 1, 2), true);
     block_add(p, &s->body,
               assign_to(g, count, new_binary(p, O_ADD, new_var(p, count), new_int(p, 1))));
     g->loops--;
+    g->may_continue = outer;
     g->repeats = repeats;
     block_add(p, b, s);
 }
@@ -538,15 +560,15 @@ static void gen_block(gen *g, block *b, int count) {
         void (*make)(gen *g, block *b);
         int weight;
     } kinds[] = {
-        {assign_new, 44}, {assign_old, 12}, {store, 18},          {branch, 7}, {loop, 9},
-        {static_loop, 3}, {while_loop, 5},  {unpack, 8},          {atomic, 5}, {atomic_result, 4},
-        {assume, 1},      {in_place, 2},    {pointer_variable, 4}};
+        {assign_new, 44}, {assign_old, 12}, {store, 18},           {branch, 7}, {loop, 9},
+        {static_loop, 3}, {while_loop, 5},  {unpack, 8},           {atomic, 5}, {atomic_result, 4},
+        {assume, 1},      {in_place, 2},    {pointer_variable, 4}, {skip, 14}};
     enum { COUNT = sizeof kinds / sizeof *kinds };
     for (int made = 0; made < count && g->budget > 0 && g->p->num_vars + 24 < MAX_VARS; made++) {
-        int i = 0, at = (int)rng_below(&g->r, 122);
+        int i = 0, at = (int)rng_below(&g->r, 136);
         while (i < COUNT - 1 && at >= kinds[i].weight)
             at -= kinds[i++].weight;
-        bool nests = kinds[i].make == branch || kinds[i].make == loop ||
+        bool nests = kinds[i].make == branch || kinds[i].make == skip || kinds[i].make == loop ||
                      kinds[i].make == static_loop || kinds[i].make == while_loop;
         if (nests && g->loops >= 2)
             i = 0;

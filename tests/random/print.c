@@ -706,6 +706,9 @@ static void put_stmt(const program *p, text *t, const stmt *s, int indent) {
             put_node(p, t, s->e[0]);
         text_put(t, "\n");
         break;
+    case S_CONTINUE:
+        text_put(t, "continue\n");
+        break;
     case S_ASSUME:
         text_put(t, "tl.assume(");
         put_node(p, t, s->e[0]);

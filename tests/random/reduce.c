@@ -147,8 +147,8 @@ static void drop_statements(reducer *r) {
 static bool unwrap(program *p, block *b, int at, bool other) {
     stmt *s = b->at[at];
     block inner = other ? s->other : s->body, out = {0};
-    if (s->kind < S_IF || s->kind == S_RETURN || (other && s->kind != S_IF) ||
-        s->kind == S_STATIC_FOR)
+    if (s->kind < S_IF || s->kind == S_RETURN || s->kind == S_CONTINUE ||
+        (other && s->kind != S_IF) || s->kind == S_STATIC_FOR)
         return false;
     for (int i = 0; i < at; i++)
         block_add(p, &out, b->at[i]);

@@ -177,6 +177,7 @@ typedef struct node {
     X(STATIC_FOR, "static_range")                                                                  \
     X(WHILE, "while")                                                                              \
     X(RETURN, "early return")                                                                      \
+    X(CONTINUE, "continue")                                                                        \
     X(ASSUME, "assume")
 
 // clang-format off
