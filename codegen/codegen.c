@@ -232,7 +232,8 @@ static sv put_together(ptx_job *j, const char *text, size_t len) {
     strbuf s;
     strbuf_init(&s, j->module->arena);
     if (j->options->source_name)
-        strbuf_printf(&s, "// From %s by tilec.\n", j->options->source_name);
+        strbuf_printf(&s, "// From %s by tilec.\n",
+                      nvptx_file_name(j->module->arena, j->options->source_name));
     uint32_t i = 0;
     for (const ir_func *f = j->module->first; f; f = f->next)
         describe_kernel(&s, f, &j->out->kernels[i++]);

@@ -401,19 +401,25 @@ static void run_threads(launch *l) {
 
 // ---------------------------------------------------------------------------- launching
 
-/// The allocation that holds the address; else the one it is one past the end of, or, for an empty
-/// one, stands at.
+/// The allocation that holds the address, of several the one that begins last and is the largest:
+/// registered views of one array may overlap. Else the one it is one past the end of, or, for an
+/// empty one, stands at.
 static const host_allocation *find_root(const host_run *run, uint64_t address) {
-    const host_allocation *at_end = NULL;
+    const host_allocation *found = NULL, *at_end = NULL;
+    uint64_t nearest = 0;
     for (uint32_t i = 0; i < run->num_allocations; i++) {
         const host_allocation *a = &run->allocations[i];
         uint64_t offset = address - (uintptr_t)a->base;
-        if (offset < a->size_bytes)
-            return a;
         if (offset == a->size_bytes)
             at_end = a;
+        else if (offset < a->size_bytes &&
+                 (!found || offset < nearest ||
+                  (offset == nearest && a->size_bytes > found->size_bytes))) {
+            found = a;
+            nearest = offset;
+        }
     }
-    return at_end;
+    return found ? found : at_end;
 }
 
 host_status host_exec(const host_run *run, host_error *error) {

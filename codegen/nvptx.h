@@ -36,6 +36,10 @@ static inline void nvptx_need_ptx(emitter *e, unsigned version) {
         s->ptx_version = version;
 }
 
+/// A file's name as PTX may have it, where ptxas takes neither what is not ASCII nor quotes: others
+/// are '?'.
+const char *nvptx_file_name(arena *a, const char *name);
+
 /// Starts and ends a module: what has to be there once, not once per function.
 void nvptx_begin_module(emitter *e, nvptx_state *state);
 void nvptx_end_module(emitter *e);

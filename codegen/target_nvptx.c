@@ -290,11 +290,20 @@ static void begin_function(emitter *e, LLVMValueRef *param_values) {
 
 static void end_function(emitter *e) { LLVMBuildRetVoid(e->b); }
 
+const char *nvptx_file_name(arena *a, const char *name) {
+    char *copy = arena_copy_string(a, name, strlen(name));
+    for (char *c = copy; *c; c++)
+        if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
+            *c = '?';
+    return copy;
+}
+
 void nvptx_begin_module(emitter *e, nvptx_state *state) {
     e->target_state = state;
     if (!e->options->line_info)
         return;
-    const char *file = e->options->source_name ? e->options->source_name : "tile";
+    const char *given = e->options->source_name ? e->options->source_name : "tile";
+    const char *file = nvptx_file_name(e->arena, given);
     LLVMTypeRef i32 = i32_type(e);
     LLVMAddModuleFlag(e->module, LLVMModuleFlagBehaviorWarning, "Debug Info Version", 18,
                       LLVMValueAsMetadata(LLVMConstInt(i32, LLVMDebugMetadataVersion(), false)));

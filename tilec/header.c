@@ -7,7 +7,11 @@
 #include "runtime/tile.h"
 
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 /// What a specialization has for one parameter of the kernel.
 typedef struct cell {
@@ -30,7 +34,8 @@ typedef struct group {
     const fe_kernel *kernel;
     VEC(row) rows;
     bool *is_fixed, *is_optional;
-    const cell **sample; ///< of each parameter: a typed cell if there is one, else the first
+    const cell **sample;  ///< of each parameter: a typed cell if there is one, else the first
+    const char **c_names; ///< of each parameter
 } group;
 
 typedef struct writer {
@@ -87,10 +92,12 @@ static bool same_type(ir_type a, ir_type b) {
 }
 
 static const char *cell_text(arena *a, const cell *c) {
+    static const char *const kinds[] = {
+        [FE_NONE] = "None",     [FE_BOOL] = "a bool",     [FE_INT] = "an integer",
+        [FE_FLOAT] = "a float", [FE_STRING] = "a string", [FE_DTYPE] = "a dtype"};
     return c->kind == CELL_TYPED     ? ir_type_string(a, c->type)
            : c->kind == CELL_DEFAULT ? "its default"
-           : is_none(c)              ? "None"
-                                     : "a compile-time value";
+                                     : kinds[c->constant.kind];
 }
 
 /// Whether the two can be one parameter of the launch function.
@@ -201,7 +208,14 @@ static bool check_names(writer *w, const header_variant *v) {
         bad = is_c_name(k->params[i].name) ? (sv){0} : k->params[i].name;
     if (bad.len)
         diag_error(w->diag, k->func->range, "'%" SV_FMT "' is no name in C", SV_ARG(bad));
-    return !bad.len;
+    else if (sv_is(v->name, "tile") || sv_starts_with(v->name, "tile_"))
+        diag_error(w->diag, k->func->range,
+                   "'%" SV_FMT "_launch' would be a name of the library, which begin with tile_; "
+                   "name it: --signature '%" SV_FMT "(...) as NAME'",
+                   SV_ARG(v->name), SV_ARG(k->name));
+    else
+        return true;
+    return false;
 }
 
 static bool add_variant(writer *w, const header_variant *v) {
@@ -252,25 +266,44 @@ static const char *c_type(arena *a, const cell *c) {
     return sv_format(a, "%s ", name ? name : "float").data;
 }
 
-/// A parameter's name, with '_' after one that C, C++ or the launch function itself has a use for.
-static const char *c_name(arena *a, sv name) {
-    static const char *const taken[] = {
-        "alignas",   "alignof",  "and",      "asm",       "auto",     "bool",     "break",
-        "case",      "catch",    "char",     "class",     "const",    "continue", "default",
-        "delete",    "device",   "do",       "double",    "else",     "enum",     "error",
-        "explicit",  "export",   "extern",   "false",     "float",    "for",      "friend",
-        "goto",      "grid",     "if",       "inline",    "int",      "long",     "mutable",
-        "namespace", "new",      "not",      "operator",  "or",       "private",  "protected",
-        "public",    "register", "requires", "restrict",  "return",   "short",    "signed",
-        "sizeof",    "static",   "stream",   "struct",    "switch",   "template", "this",
-        "throw",     "true",     "try",      "typedef",   "typename", "union",    "unsigned",
-        "using",     "values",   "virtual",  "void",      "volatile", "while",    "xor",
-        "NULL",      "linux",    "unix",     "constexpr", "concept",  "nullptr",  "typeid",
-    };
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        if (sv_is(name, taken[i]))
-            return sv_format(a, "%s_", taken[i]).data;
-    return sv_copy(a, name).data;
+/// Whether C, C++ or the launch function itself has a use for the name.
+static bool is_taken(sv name) {
+    static const char taken[] =
+        " alignas alignof and and_eq asm auto bitand bitor bool"
+        " break case catch char char8_t char16_t char32_t class co_await co_return co_yield compl"
+        " concept const const_cast consteval constexpr constinit continue contract_assert decltype"
+        " default delete do double dynamic_cast else enum explicit export extern false float for"
+        " friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator"
+        " or or_eq private protected public register reinterpret_cast requires restrict"
+        " return short signed sizeof static static_assert static_cast struct switch"
+        " template this thread_local throw true try typedef typeid typename typeof typeof_unqual"
+        " union unsigned using virtual void volatile wchar_t while xor xor_eq" // the languages'
+        " NULL errno i386 linux unix INT64_MIN"                                // macros
+        " int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t"
+        " device grid stream error values ";
+    char word[32];
+    int n = snprintf(word, sizeof word, " %" SV_FMT " ", SV_ARG(name));
+    return (n < (int)sizeof word && strstr(taken, word)) || sv_starts_with(name, "tile_") ||
+           sv_starts_with(name, "TILE_") || sv_starts_with(name, "__") ||
+           (*name.data == '_' && name.len > 1 && isupper((unsigned char)name.data[1]));
+}
+
+/// The parameters' names in C: with '_' after one that is taken, or that another has.
+static void make_c_names(arena *a, group *g) {
+    const fe_param *params = g->kernel->params;
+    uint32_t n = g->kernel->num_params;
+    g->c_names = ARENA_ARRAY(a, const char *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        sv name = params[i].name;
+        bool again = is_taken(name);
+        do {
+            name = again ? sv_format(a, "%" SV_FMT "_", SV_ARG(name)) : name;
+            again = false;
+            for (uint32_t j = 0; j < n; j++)
+                again |= j != i && sv_equal(name, j < i ? sv_from(g->c_names[j]) : params[j].name);
+        } while (again);
+        g->c_names[i] = sv_copy(a, name).data;
+    }
 }
 
 static void put_c_string(strbuf *out, sv text) {
@@ -360,8 +393,7 @@ static void put_prototype(writer *w, const group *g, const char *end) {
                   SV_ARG(g->name));
     for (uint32_t i = 0; i < g->kernel->num_params; i++)
         if (!g->is_fixed[i])
-            strbuf_printf(w->out, ", %s%s", c_type(w->arena, g->sample[i]),
-                          c_name(w->arena, g->kernel->params[i].name));
+            strbuf_printf(w->out, ", %s%s", c_type(w->arena, g->sample[i]), g->c_names[i]);
     strbuf_printf(w->out, ", tile_error *error)%s", end);
 }
 
@@ -496,7 +528,7 @@ static void put_functions(writer *w, const group *g, uint32_t index, sv stem) {
     const char *comma = "";
     for (uint32_t i = 0; i < g->kernel->num_params; i++)
         if (!g->is_fixed[i]) {
-            strbuf_printf(w->out, "%s&%s", comma, c_name(w->arena, g->kernel->params[i].name));
+            strbuf_printf(w->out, "%s&%s", comma, g->c_names[i]);
             comma = ", ";
         }
     strbuf_printf(w->out,
@@ -534,9 +566,21 @@ static void put_bundle(writer *w, const char *source_name, sv stem) {
     strbuf_printf(w->out, ", tile_aot_kernels_%" SV_FMT ", %u};\n\n", SV_ARG(stem), w->groups.len);
 }
 
-/// "soft-max.tile" → soft_max_tile
-static sv make_stem(arena *a, const char *source_name) {
-    sv stem = sv_copy(a, sv_from(source_name));
+/// "soft-max.tile" → soft_max_tile_0123456789abcdef. The number is of what the file has, so that of
+/// two files with one name none is taken for the other.
+static sv make_stem(writer *w, const char *source_name) {
+    XXH3_state_t hash;
+    XXH3_64bits_reset(&hash);
+    for (uint32_t i = 0; i < w->groups.len; i++) {
+        const group *g = &w->groups.data[i];
+        XXH3_64bits_update(&hash, g->name.data, g->name.len);
+        for (uint32_t r = 0; r < g->rows.len; r++) {
+            const header_variant *v = g->rows.data[r].v;
+            for (uint32_t k = 0; k < v->images.len; k++)
+                XXH3_64bits_update(&hash, v->images.data[k].ptx.data, v->images.data[k].ptx.len);
+        }
+    }
+    sv stem = sv_format(w->arena, "%s_%016" PRIx64, source_name, XXH3_64bits_digest(&hash));
     char *s = (char *)stem.data;
     for (size_t i = 0; i < stem.len; i++)
         s[i] = isalnum((unsigned char)s[i]) ? s[i] : '_';
@@ -549,15 +593,20 @@ bool header_write(arena *a, diag *d, const char *source_name, header_variant *va
     bool ok = true;
     for (uint32_t i = 0; i < num_variants; i++)
         ok &= add_variant(&w, &variants[i]);
-    for (uint32_t i = 0; i < w.groups.len && ok; i++)
+    for (uint32_t i = 0; i < w.groups.len && ok; i++) {
         ok &= compare_rows(&w, &w.groups.data[i]);
+        make_c_names(a, &w.groups.data[i]);
+    }
     if (!ok)
         return false;
     const char *base = strrchr(source_name, '/');
     source_name = base ? base + 1 : source_name; // the file is the same wherever it is made
-    sv stem = make_stem(a, source_name);
+    sv stem = make_stem(&w, source_name);
     strbuf_puts(out, "// Made by tilec ");
-    strbuf_printf(out, "%s from %s.\n", tile_version(), source_name);
+    strbuf_printf(out, "%s from ", tile_version());
+    for (const char *c = source_name; *c; c++) // no end of a line, with or without a '\\' before it
+        strbuf_putc(out, (unsigned char)*c < ' ' || *c == '\\' || *c == '?' ? '_' : *c);
+    strbuf_puts(out, ".\n");
     strbuf_puts(out, "// Define TILE_KERNELS_IMPLEMENTATION before including it in one file.\n");
     strbuf_printf(out, "#ifndef TILE_AOT_%" SV_FMT "\n#define TILE_AOT_%" SV_FMT "\n", SV_ARG(stem),
                   SV_ARG(stem));

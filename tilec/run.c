@@ -8,6 +8,7 @@
 #include "tilec/options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,28 +46,59 @@ static bool wrong(const char *what, sv name, const char *why) {
     return false;
 }
 
-// --- elements
+// --- elements. Integers of 64 bits are never doubles on their way in or out.
 
-static double get(const tensor *t, uint64_t i) {
+static uint64_t get_bits(const tensor *t, uint64_t i) {
     unsigned bytes = dtype_bytes(t->arg->type);
     uint64_t bits = 0;
     memcpy(&bits, t->after + i * bytes, bytes);
-    if (dtype_is_float(t->arg->type))
-        return dtype_bits_to_float(t->arg->type, bits);
-    return t->arg->type == DT_U64 ? (double)bits
-                                  : (double)dtype_wrap_int(t->arg->type, (int64_t)bits);
+    return dtype_is_int(t->arg->type) ? (uint64_t)dtype_wrap_int(t->arg->type, (int64_t)bits)
+                                      : bits;
 }
 
-static void put(tensor *t, uint64_t i, double v) {
-    unsigned bytes = dtype_bytes(t->arg->type);
-    uint64_t bits;
+static double get(const tensor *t, uint64_t i) {
+    uint64_t bits = get_bits(t, i);
     if (dtype_is_float(t->arg->type))
-        bits = dtype_float_to_bits(t->arg->type, v);
-    else if (t->arg->type == DT_I1)
-        bits = v != 0;
-    else
-        bits = v < 0 ? (uint64_t)(int64_t)v : (uint64_t)v;
+        return dtype_bits_to_float(t->arg->type, bits);
+    return t->arg->type == DT_U64 ? (double)bits : (double)(int64_t)bits;
+}
+
+/// Whether an element is less than another; neither is NaN.
+static bool is_below(const tensor *t, uint64_t i, uint64_t j) {
+    if (dtype_is_float(t->arg->type))
+        return get(t, i) < get(t, j);
+    return t->arg->type == DT_U64 ? get_bits(t, i) < get_bits(t, j)
+                                  : (int64_t)get_bits(t, i) < (int64_t)get_bits(t, j);
+}
+
+static void put_bits(tensor *t, uint64_t i, uint64_t bits) {
+    unsigned bytes = dtype_bytes(t->arg->type);
     memcpy(t->before + i * bytes, &bits, bytes);
+}
+
+/// The bits of a number; integers are cut to their type.
+static uint64_t to_bits(dtype type, double v) {
+    if (dtype_is_float(type))
+        return dtype_float_to_bits(type, v);
+    if (type == DT_I1)
+        return v != 0;
+    return v < 0 ? (uint64_t)(int64_t)v : (uint64_t)v;
+}
+
+/// Reads an integer: all of its digits, or 1e3 by way of a double.
+static bool parse_integer(dtype type, const char *text, uint64_t *out) {
+    bool is_negative = text[strspn(text, " ")] == '-';
+    int base = strpbrk(text, "xX") ? 16 : 10;
+    char *end;
+    errno = 0;
+    *out = is_negative ? (uint64_t)strtoll(text, &end, base) : strtoull(text, &end, base);
+    if (end == text || *end || errno) {
+        double v = strtod(text, &end);
+        if (end == text || *end || v != trunc(v) || fabs(v) >= 0x1p63)
+            return false;
+        *out = (uint64_t)(int64_t)v;
+    }
+    return type == DT_I1 ? *out <= 1 : dtype_int_fits(type, (int64_t)*out, !is_negative);
 }
 
 /// Uniform in (0, 1], the same sequence on every machine (splitmix64).
@@ -96,7 +128,10 @@ static bool read_file(tensor *t, const char *path) {
         return wrong("cannot open", sv_from(path), strerror(errno));
     size_t n = fread(t->before, 1, t->bytes, f);
     bool whole = n == t->bytes && fgetc(f) == EOF && !ferror(f);
+    int code = ferror(f) ? errno : 0;
     fclose(f);
+    if (code)
+        return wrong("cannot read", sv_from(path), strerror(code));
     return whole || wrong("--arg", t->arg->name, "the file has not as many bytes as the tensor");
 }
 
@@ -111,21 +146,25 @@ static bool initialize(session *s, tensor *t, uint32_t place) {
     for (size_t d = 0; d < sizeof draws / sizeof *draws; d++)
         if (sv_is(init, draws[d].name)) {
             for (uint64_t i = 0; i < t->elements; i++)
-                put(t, i, draws[d].draw(&state, i));
+                put_bits(t, i, to_bits(t->arg->type, draws[d].draw(&state, i)));
             return true;
         }
     const char *text = sv_copy(s->arena, init).data;
+    dtype type = t->arg->type;
     char *end;
     double v = strtod(text, &end);
-    if (end == text || *end)
+    uint64_t bits;
+    if (type == DT_I1 && (sv_is(init, "True") || sv_is(init, "False")))
+        bits = *text == 'T';
+    else if (end == text || *end)
         return wrong("--arg", t->arg->name,
                      "INIT is none of rand, randn, arange, a number and @FILE");
-    dtype type = t->arg->type;
-    if (dtype_is_int(type) && !(v == trunc(v) && fabs(v) < 0x1p63 &&
-                                dtype_int_fits(type == DT_I1 ? DT_U8 : type, (int64_t)v, false)))
+    else if (dtype_is_float(type))
+        bits = to_bits(type, v);
+    else if (!parse_integer(type, text, &bits))
         return wrong("--arg", t->arg->name, "the number is no value of the type");
     for (uint64_t i = 0; i < t->elements; i++)
-        put(t, i, v);
+        put_bits(t, i, bits);
     return true;
 }
 
@@ -189,18 +228,21 @@ static bool make_args(session *s) {
 
 // --- what came of it
 
-static void print_value(const tensor *t, double v) {
-    if (dtype_is_float(t->arg->type))
-        printf(" %.6g", v);
+static void print_element(const tensor *t, uint64_t i) {
+    if (!dtype_is_float(t->arg->type))
+        printf(t->arg->type == DT_U64 ? " %" PRIu64 : " %" PRId64, get_bits(t, i));
+    else if (isnan(get(t, i)))
+        printf(" nan"); // of either sign
     else
-        printf(" %.0f", v);
+        printf(" %.6g", get(t, i));
 }
 
 /// "y = fp32[64,1000]: 64000 of 64000 elements changed, from 1e-6 to .5, mean .001; 1 NaN"
 static void summarize(const tensor *t) {
     unsigned bytes = dtype_bytes(t->arg->type);
     uint64_t changed = 0, nans = 0, infinities = 0, numbers = 0;
-    double least = INFINITY, most = -INFINITY, sum = 0;
+    uint64_t least = 0, most = 0; // where they are
+    double sum = 0;
     for (uint64_t i = 0; i < t->elements; i++) {
         changed += memcmp(t->before + i * bytes, t->after + i * bytes, bytes) != 0;
         double v = get(t, i);
@@ -208,10 +250,10 @@ static void summarize(const tensor *t) {
         infinities += isinf(v) != 0;
         if (!isfinite(v))
             continue;
+        least = !numbers || is_below(t, i, least) ? i : least;
+        most = !numbers || is_below(t, most, i) ? i : most;
         numbers++;
         sum += v;
-        least = fmin(least, v);
-        most = fmax(most, v);
     }
     printf("%" SV_FMT " = %s[", SV_ARG(t->arg->name), dtype_name(t->arg->type));
     for (uint32_t i = 0; i < t->arg->rank; i++)
@@ -223,9 +265,9 @@ static void summarize(const tensor *t) {
     printf("]: %llu of %llu changed", (unsigned long long)changed, (unsigned long long)t->elements);
     if (numbers) {
         printf("; from");
-        print_value(t, least);
+        print_element(t, least);
         printf(" to");
-        print_value(t, most);
+        print_element(t, most);
         printf(", mean %.6g", sum / (double)numbers);
     }
     if (nans)
@@ -234,7 +276,7 @@ static void summarize(const tensor *t) {
         printf("; %llu infinite", (unsigned long long)infinities);
     printf("\n   ");
     for (uint64_t i = 0; i < t->elements && i < 8; i++)
-        print_value(t, get(t, i));
+        print_element(t, i);
     printf("%s\n", t->elements > 8 ? " ..." : "");
 }
 
@@ -308,7 +350,7 @@ static bool bench(session *s) {
 
 static bool steps(session *s) {
     const options *o = s->o;
-    const char *name = o->kernels.len ? o->kernels.data[0] : NULL;
+    const char *name = o->kernels.len ? o->kernels.data[0] : NULL, *path = o->files.data[0];
     s->launch = (tile_launch_options){.size = sizeof s->launch,
                                       .grid = {o->grid[0], o->grid[1], o->grid[2]},
                                       .num_warps = o->num_warps,
@@ -317,7 +359,8 @@ static bool steps(session *s) {
                                       .maxnreg = o->maxnreg,
                                       .no_asserts = o->no_asserts};
     if (tile_device_open(o->device, &s->device, &s->error) ||
-        tile_module_load_file(s->device, o->files.data[0], &s->module, &s->error) ||
+        tile_module_load_file(s->device, strcmp(path, "-") ? path : "/dev/stdin", &s->module,
+                              &s->error) ||
         tile_module_get_kernel(s->module, name, &s->kernel, &s->error))
         return failed(s);
     if (!make_args(s) || !show_kernel(s))

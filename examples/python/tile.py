@@ -10,7 +10,7 @@ $TILE_LIBRARY, then where the linker looks; errors are raised as tile.Error with
 import ctypes as C
 import os
 
-NONE, BOOL, INT, FLOAT, STRING = range(5)  # tile_constexpr_kind
+NONE, BOOL, INT, FLOAT, STRING, DTYPE = range(6)  # tile_constexpr_kind
 SCALAR, ARG_INT, ARG_FLOAT, ARG_NONE, CONSTEXPR = 1, 2, 3, 4, 5  # tile_arg_kind
 NOT_FOUND = 2  # tile_status
 OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg")
@@ -45,6 +45,10 @@ class Error(RuntimeError):
     """status: a tile_status."""
 
 
+class dtype(str):
+    """A type as a constexpr: kernel[grid](x, T=tile.dtype("fp16"))."""
+
+
 PyCapsule_GetPointer = C.pythonapi.PyCapsule_GetPointer
 PyCapsule_GetPointer.restype, PyCapsule_GetPointer.argtypes = C.c_void_p, [C.py_object, C.c_char_p]
 
@@ -60,7 +64,7 @@ class Device:
     """"cuda:N" or "cpu". It lives until the process ends, as do its modules."""
 
     def __init__(self, name="cuda:0", library=None):
-        self.lib = C.CDLL(library or os.environ.get("TILE_LIBRARY", "libtile.so.0"))
+        self.lib = C.CDLL(library or os.environ.get("TILE_LIBRARY", "libtile.so.0.1"))
         self.is_cpu, self.handle = name == "cpu", C.c_void_p()
         self.call("tile_device_open", name.encode(), C.byref(self.handle))
 
@@ -102,13 +106,21 @@ class Kernel:
     def fill(self, arg, value, name, keep):
         """One argument. A number given by name may be a constexpr, which takes plain numbers as well."""
         arg.name = name and name.encode()
-        if isinstance(value, (bool, int)):
-            arg.kind, arg.value.i = (SCALAR, value) if isinstance(value, bool) else (ARG_INT, value)
-            arg.dtype = b"i1" if isinstance(value, bool) else None
+        if hasattr(value, "item") and not hasattr(value, "__dlpack__"):
+            value = value.item()  # a number of NumPy's
+        if isinstance(value, bool):
+            arg.kind, arg.dtype, arg.value.i = SCALAR, b"i1", value
+        elif isinstance(value, int):
+            if not -1 << 63 <= value < 1 << 64:
+                raise OverflowError(f"{value} does not fit 64 bits")
+            arg.kind, arg.dtype = (ARG_INT, None) if value < 1 << 63 else (SCALAR, b"u64")
+            arg.value.i = value  # ctypes takes the 64 bits
         elif isinstance(value, float):
             arg.kind, arg.value.f = ARG_FLOAT, value
         elif value is None:
             arg.kind = ARG_NONE
+        elif isinstance(value, dtype):
+            arg.kind, arg.constexpr_kind, arg.dtype = CONSTEXPR, DTYPE, value.encode()
         elif isinstance(value, str):
             arg.kind, arg.constexpr_kind, arg.value.string = CONSTEXPR, STRING, value.encode()
         else:
@@ -122,7 +134,10 @@ class Kernel:
     def run(self, function, grid, values, named, stream, *out):
         device, keep = self.device, []
         o = Options(size=C.sizeof(Options), **{k: named.pop(k) for k in OPTIONS if k in named})
-        o.grid[:] = (*(grid(named) if callable(grid) else grid), 1, 1)[:3]
+        sizes = tuple(grid(named) if callable(grid) else grid)
+        if not 1 <= len(sizes) <= 3 or not all(0 <= n < 1 << 32 for n in sizes):
+            raise ValueError(f"grid {sizes}: expected one to three sizes")
+        o.grid[:] = (*sizes, 1, 1)[:3]
         args = (Arg * (len(values) + len(named)))()
         try:
             for arg, (name, value) in zip(args, [*((None, v) for v in values), *named.items()]):

@@ -20,6 +20,7 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "CUDA_HOME"):
         config.environment[name] = os.environ[name]
 
 config.substitutions.append(("%tilec", config.tilec))
+config.substitutions.append(("%cc", config.c_compiler))
 config.substitutions.append(("%examples", os.path.join(config.tile_source_root, "examples")))
 
 # REQUIRES: ptxas · llvm-20 (this version or a later one)

@@ -318,6 +318,41 @@ static void test_bools(void) {
     tile_buffer_destroy(a), tile_buffer_destroy(b), tile_buffer_destroy(c);
 }
 
+/// Views of one array may overlap, in whatever order they are registered; each has its own bounds.
+static void test_overlapping_views(void) {
+    static const char source[] = "def k(p: *fp32, q: *fp32, n: i32):\n"
+                                 "    o = arange(0, 32)\n"
+                                 "    store(p + o, load(q + o, mask=o < n) * 2, mask=o < n)\n";
+    float all[48];
+    static const struct { int first, count; } views[] = {{3, 8}, {4, 8}, {4, 32}, {0, 48}};
+    tile_module *mod;
+    tile_kernel *k = kernel_from(source, "k", &mod);
+    tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = 1};
+    for (int p = 0; p < 4; p++)
+        for (int q = 0; q < 4; q++) {
+            for (int i = 0; i < 48; i++)
+                all[i] = (float)i;
+            int n = views[p].count < views[q].count ? views[p].count : views[q].count;
+            n = n < 32 ? n : 32;
+            tile_arg args[] = {TILE_POINTER(&all[views[p].first], "fp32"),
+                               TILE_POINTER(&all[views[q].first], "fp32"), TILE_I32(n)};
+            must(tile_memory_register(dev, &all[views[p].first], (size_t)views[p].count * 4, &err));
+            must(tile_memory_register(dev, &all[views[q].first], (size_t)views[q].count * 4, &err));
+            must(tile_launch(k, args, 3, &o, &err));
+            for (int i = 0; i < n; i++)
+                expect(all[views[p].first + i] == (float)(2 * (views[q].first + i)),
+                       "view %d from %d: element %d is %g", p, q, i,
+                       (double)all[views[p].first + i]);
+            args[2] = TILE_I32(9);
+            if (p == 0 && q == 1)
+                EXPECT_ERROR("past a view that lies in no other", tile_launch(k, args, 3, &o, &err),
+                             TILE_ERROR_OUT_OF_BOUNDS, "(32 bytes)", "element index 8");
+            tile_memory_unregister(dev, &all[views[p].first]);
+            tile_memory_unregister(dev, &all[views[q].first]);
+        }
+    tile_module_destroy(mod);
+}
+
 static void test_foreign_memory(void) {
     static const char source[] = "def k(p: *fp32, n: i32):\n"
                                  "    store(p + n + arange(0, 16), 3.0)\n";
@@ -402,6 +437,7 @@ int main(void) {
         test_annotations();
         test_timeout();
         test_bools();
+        test_overlapping_views();
         test_foreign_memory();
         test_clusters();
         tile_buffer_destroy(x), tile_buffer_destroy(y);
