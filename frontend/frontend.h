@@ -75,6 +75,8 @@ const fe_kernel *fe_get_kernel(const fe_program *p, uint32_t index);
 bool fe_explain_no_kernels(fe_program *p);
 /// NULL if there is no function of that name (a helper may be named, too: --kernel).
 const fe_kernel *fe_find_kernel(const fe_program *p, sv name);
+/// Whether a constexpr parameter of that name that is given nothing has the value of an option.
+bool fe_is_option(sv name);
 const ast_module *fe_get_ast(const fe_program *p);
 /// Files read, for -MD: the main file and its imports (the embedded standard library is left out).
 uint32_t fe_file_count(const fe_program *p);

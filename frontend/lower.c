@@ -179,6 +179,12 @@ static bool option_value(const fe_options *o, sv name, value *out) {
     return false;
 }
 
+bool fe_is_option(sv name) {
+    static const fe_options none;
+    value unused;
+    return option_value(&none, name, &unused);
+}
+
 static value constexpr_param(lowering *lo, const fe_kernel *k, uint32_t index, const fe_arg *arg) {
     const fe_param *p = &k->params[index];
     const ast_param *source = &k->func->params[index];

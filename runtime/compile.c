@@ -166,8 +166,9 @@ static bool scan_source(tile_module *m, const session *s) {
                 .dtype = (uint8_t)(pointer ? p->type.pointee : p->type.elem),
             };
             k->params[j].has_default =
-                p->is_constexpr ? fk->func->params[j].default_value || p->has_default
-                                : p->has_default && default_argument(p, &k->params[j].default_arg);
+                p->is_constexpr
+                    ? fk->func->params[j].default_value || p->has_default || fe_is_option(p->name)
+                    : p->has_default && default_argument(p, &k->params[j].default_arg);
             if (!k->params[j].name)
                 return false;
         }

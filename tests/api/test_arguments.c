@@ -478,6 +478,24 @@ static void test_options(void) {
 }
 
 /// An options struct of an older library is shorter; one of a newer library is longer.
+/// A constexpr of an option's name takes its argument, then its default, then the option's value.
+static void test_constexprs_of_options(void) {
+    program p =
+        load("def k(o: *i32, num_warps: constexpr, num_stages: constexpr, maxnreg: constexpr,\n"
+             "      num_ctas: constexpr = 7):\n"
+             "    store(o, num_warps * 1000 + num_stages * 100 + num_ctas * 10 +\n"
+             "          (0 if maxnreg is None else 1))\n");
+    expect_int("options that are not given", launch(p, ARGS(OUT("i32"))), 4370);
+    expect_int("an argument", launch(p, ARGS(OUT("i32"), TILE_CONSTEXPR_INT("num_stages", 5))),
+               4570);
+    tile_launch_options o = {
+        .size = sizeof o, .grid = {1}, .num_warps = 2, .num_stages = 1, .maxnreg = 64};
+    expect_int("options", tile_launch(p.k, ARGS(OUT("i32")), &o, &err), 2171);
+    o.num_warps = 8;
+    expect_int("another option", tile_launch(p.k, ARGS(OUT("i32")), &o, &err), 8171);
+    tile_module_destroy(p.mod);
+}
+
 static void test_option_sizes(void) {
     program p = load("def k(x: *i32):\n    atomic_add(x, 1)\n");
     tile_arg x = OUT("i32");
@@ -571,6 +589,7 @@ int main(void) {
     test_none();
     test_specialization();
     test_options();
+    test_constexprs_of_options();
     test_option_sizes();
     test_streams_and_ptx();
     test_persistent_grid();
