@@ -9,7 +9,8 @@
 //   abs.s32            taken to be at least 0: to fp32 as unsigned, 2^31 becomes -2^31
 //   st.b8 and the like of a wider register that a float instruction made: the number is converted to
 //                      an integer where its low bits should be stored
-//   cvt.f64.f32        of selp 1, 0, the smallest float or zero, may become one or zero
+//   cvt.f64.f32 and the like   of selp 1, 0, the smallest float or zero, may become one or zero
+//   mov.b32 {_, h}, r  the upper half of what a load of 8 or 16 bits made of 32 is the number loaded
 //   or.b32, or.b16     of two selp 1, 0: the test whether it is 0 may become that of their and
 //   or.pred            a|b where there is also a&b, one of them used with a or b once more (a select
 //                      of predicates is and, and, or): both come from one instruction, and what is
@@ -181,17 +182,28 @@ static sv predicate_of(const bit_registers *known, sv name) {
     return (sv){NULL, 0};
 }
 
+/// Widening conversions, with the smallest positive number of what they widen, as they print it.
+static const struct {
+    const char *opcode, *select, *smallest;
+} widenings[] = {
+    {"cvt.f64.f32", "selp.f64 \t", ", 0d36A0000000000000, 0d0000000000000000, "},
+    {"cvt.f64.f16", "selp.f64 \t", ", 0d3E70000000000000, 0d0000000000000000, "},
+    {"cvt.f32.f16", "selp.f32 \t", ", 0f33800000, 0f00000000, "},
+};
+
 static bool respell_widening(strbuf *s, const bit_registers *known, sv line) {
-    sv operands = operands_of(line, "cvt.f64.f32");
-    if (!operands.data)
-        return false;
-    size_t at = 0;
-    sv d = next_operand(operands, &at), p = predicate_of(known, next_operand(operands, &at));
-    if (p.data)
-        strbuf_printf(
-            s, "\tselp.f64 \t%" SV_FMT ", 0d36A0000000000000, 0d0000000000000000, %" SV_FMT ";",
-            SV_ARG(d), SV_ARG(p));
-    return p.data != NULL;
+    for (size_t i = 0; i < sizeof widenings / sizeof *widenings; i++) {
+        sv operands = operands_of(line, widenings[i].opcode);
+        if (!operands.data)
+            continue;
+        size_t at = 0;
+        sv d = next_operand(operands, &at), p = predicate_of(known, next_operand(operands, &at));
+        if (p.data)
+            strbuf_printf(s, "\t%s%" SV_FMT "%s%" SV_FMT ";", widenings[i].select, SV_ARG(d),
+                          widenings[i].smallest, SV_ARG(p));
+        return p.data != NULL;
+    }
+    return false;
 }
 
 static bool respell_union(strbuf *s, const bit_registers *known, sv line) {
@@ -208,6 +220,25 @@ static bool respell_union(strbuf *s, const bit_registers *known, sv line) {
         strbuf_put(s, operands);
     }
     return both;
+}
+
+// ---------------------------------------------------------------------------- upper halves
+
+/// "mov.b32 {_, h}, r;", or before PTX 7.1 "{ .reg .b16 tmp; mov.b32 {tmp, h}, r; }".
+static bool respell_upper(strbuf *s, sv line) {
+    static const char *const begins[] = {"\tmov.b32 \t{_, ", "\t{ .reg .b16 tmp; mov.b32 {tmp, "};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        size_t at = strlen(begins[i]);
+        if (!sv_starts_with(line, begins[i]))
+            continue;
+        sv h = next_operand(line, &at), r = next_operand(line, &at);
+        h.len--; // the brace
+        strbuf_printf(
+            s, "\t{ .reg .b32 %%t; shr.u32 %%t, %" SV_FMT ", 16; cvt.u16.u32 %" SV_FMT ", %%t; }",
+            SV_ARG(r), SV_ARG(h));
+        return true;
+    }
+    return false;
 }
 
 /// Whether a line is in an author's assembly; `*as_written` is whether the one before it was.
@@ -229,7 +260,8 @@ void ptx_respell(strbuf *s, sv text) {
         if (!keep)
             note_bit(&known, line);
         if (keep || (!respell_by_table(s, line) && !respell_store(s, line) &&
-                     !respell_widening(s, &known, line) && !respell_union(s, &known, line)))
+                     !respell_widening(s, &known, line) && !respell_union(s, &known, line) &&
+                     !respell_upper(s, line)))
             strbuf_put(s, line);
         if (end)
             strbuf_putc(s, '\n');

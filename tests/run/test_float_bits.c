@@ -1,7 +1,10 @@
 // The bits of floats as integers, and integers as the bits of floats. ptxas of CUDA 13.0 converts the
-// number where the low bits of a float should be stored, and may take the float that has the bits of
-// 1 for 1 (codegen/ptx_respell.c). Found by random programs.
+// number where the low bits of a float should be stored, may take the float that has the bits of 1 for
+// 1, and what a narrow load made of 32 bits for its own upper half (codegen/ptx_respell.c). Found by
+// random programs, the last by random chains of instructions.
 #include "run.h"
+
+#include <math.h>
 
 enum { N = 256 };
 
@@ -22,7 +25,19 @@ static const char source[] =
     "    store(z + o, v.to(fp64))\n"
     "    store(y, sum(v.reshape((BLOCK // 4, 4)).trans(), axis=0).sum(axis=0))\n"
     "    rows = sum(v[None, :].broadcast_to((4, BLOCK)), axis=0)\n"
-    "    store(y + 1 + o, rows)\n";
+    "    store(y + 1 + o, rows)\n"
+    "def halves(on: *i1, also: *i1, y: *fp32, z: *fp64, BLOCK: constexpr):\n"
+    "    o = arange(0, BLOCK)\n"
+    "    either = load(on + o) | load(also + o)\n"
+    "    store(y + o, either.to(u16).to(fp16, bitcast=True).to(fp32))\n"
+    "    store(z + o, load(on + o).to(u16).to(fp16, bitcast=True).to(fp64))\n"
+    "def upper(x: *u16, w: *i32, y: *u16, z: *fp32, n: i32, BLOCK: constexpr):\n"
+    "    o = arange(0, BLOCK)\n"
+    "    v = load(x + o).to(i32)\n"
+    "    for i in range(n):\n"
+    "        store(y + BLOCK * i + o, (v >> 16).to(u16))\n"
+    "        store(z + BLOCK * i + o, (v >> 16).to(i16).to(fp16, bitcast=True).to(fp32))\n"
+    "        v = load(w + BLOCK * i + o)\n";
 
 static uint32_t bits_of(float v) {
     uint32_t u;
@@ -97,6 +112,68 @@ static void test_ones(tile_module *mod, uint32_t warps) {
     tile_buffer_destroy(dz);
 }
 
+static void test_halves(tile_module *mod, uint32_t warps) {
+    static uint8_t on[N], also[N];
+    static float y[N];
+    static double z[N];
+    for (int i = 0; i < N; i++) {
+        on[i] = random_u32() & 1;
+        also[i] = random_u32() & 1;
+    }
+    tile_buffer *dn = buffer_from(on, sizeof on), *da = buffer_from(also, sizeof also),
+                *dy = buffer_from(NULL, sizeof y), *dz = buffer_from(NULL, sizeof z);
+    tile_kernel *k;
+    must(tile_module_get_kernel(mod, "halves", &k, &err));
+    tile_arg args[] = {TILE_BUFFER(dn, "i1"), TILE_BUFFER(da, "i1"), TILE_BUFFER(dy, "fp32"),
+                       TILE_BUFFER(dz, "fp64"), TILE_CONSTEXPR_INT("BLOCK", N)};
+    tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = warps};
+    must(tile_launch(k, args, 5, &o, &err));
+    read_buffer(dy, y, sizeof y);
+    read_buffer(dz, z, sizeof z);
+    for (int i = 0; i < N; i++)
+        expect(y[i] == (on[i] | also[i]) * 0x1p-24f && z[i] == on[i] * 0x1p-24,
+               "least half %d: %a, %a, of %d, %d; %u warps", i, y[i], z[i], on[i], also[i], warps);
+    tile_buffer_destroy(dn);
+    tile_buffer_destroy(da);
+    tile_buffer_destroy(dy);
+    tile_buffer_destroy(dz);
+}
+
+/// Of a number of 16 bits in 32 the upper half is 0, of those that follow in the loop it is not.
+static void test_upper(tile_module *mod, uint32_t warps) {
+    enum { TRIPS = 3 };
+    static uint16_t x[N], y[TRIPS * N];
+    static int32_t w[TRIPS * N];
+    static float z[TRIPS * N];
+    for (int i = 0; i < N; i++)
+        x[i] = (uint16_t)random_u32();
+    for (int i = 0; i < TRIPS * N; i++)
+        w[i] = (int32_t)(random_u32() & 0x3FFFFFFF); // small halves, for exact comparisons
+    tile_buffer *dx = buffer_from(x, sizeof x), *dw = buffer_from(w, sizeof w),
+                *dy = buffer_from(NULL, sizeof y), *dz = buffer_from(NULL, sizeof z);
+    tile_kernel *k;
+    must(tile_module_get_kernel(mod, "upper", &k, &err));
+    tile_arg args[] = {TILE_BUFFER(dx, "u16"), TILE_BUFFER(dw, "i32"),
+                       TILE_BUFFER(dy, "u16"), TILE_BUFFER(dz, "fp32"),
+                       TILE_I32(TRIPS),        TILE_CONSTEXPR_INT("BLOCK", N)};
+    tile_launch_options o = {.size = sizeof o, .grid = {1}, .num_warps = warps};
+    must(tile_launch(k, args, 6, &o, &err));
+    read_buffer(dy, y, sizeof y);
+    read_buffer(dz, z, sizeof z);
+    for (int i = 0; i < TRIPS * N; i++) {
+        uint16_t want = i < N ? 0 : (uint16_t)(w[i - N] >> 16);
+        int exponent = want >> 10, digits = want & 1023;
+        float number =
+            exponent ? ldexpf(1024 + (float)digits, exponent - 25) : ldexpf((float)digits, -24);
+        expect(y[i] == want && z[i] == number, "upper half %d: 0x%x, %a, expected 0x%x; %u warps",
+               i, y[i], z[i], want, warps);
+    }
+    tile_buffer_destroy(dx);
+    tile_buffer_destroy(dw);
+    tile_buffer_destroy(dy);
+    tile_buffer_destroy(dz);
+}
+
 int main(void) {
     open_test_device();
     tile_module *mod;
@@ -104,6 +181,8 @@ int main(void) {
     for (uint32_t warps = 1; warps <= 32; warps *= 2) {
         test_narrow(mod, warps);
         test_ones(mod, warps);
+        test_halves(mod, warps);
+        test_upper(mod, warps);
     }
     tile_module_destroy(mod);
     return finish();
