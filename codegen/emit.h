@@ -156,6 +156,11 @@ void emit_load(emitter *e, const ir_op *op);
 /// Finishes the loads so far, if `user` needs one of them; NULL: all.
 void emit_finish_loads(emitter *e, const ir_op *user);
 void emit_store(emitter *e, const ir_op *op);
+/// Of vectors that are not aligned (emit_straddle.c): by how many elements; and such a vector out of
+/// the two aligned ones across which it lies, `halves`.
+LLVMValueRef emit_straddle_phase(emitter *e, LLVMValueRef ptr, unsigned vec, unsigned bytes);
+void emit_cut_straddling(emitter *e, LLVMValueRef const *halves, unsigned vec, LLVMValueRef phase,
+                         LLVMValueRef *out);
 void emit_atomic_rmw(emitter *e, const ir_op *op);
 void emit_atomic_cas(emitter *e, const ir_op *op);
 void emit_reduce(emitter *e, const ir_op *op);

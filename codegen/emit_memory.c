@@ -7,7 +7,8 @@
 // A mask like `offs < n` may cut through a vector. Where lanes may branch, such a vector is loaded
 // whole, since memory of which one element may be read can be read up to the next multiple of 16
 // bytes. A thread that has one (two of a row do) then puts aside what the mask does not cover: when
-// the first op needs a loaded value, so that no load waits for another. It stores such a vector element
+// the first op needs a loaded value, so that no load waits for another; not if nobody will ever look at
+// that (`loose`). It stores such a vector element
 // by element. And all vectors of an access that turns out not to be aligned are loaded so, too.
 //
 // A layout may hold copies of an element (RULES 1). Loads fill all copies. Stores and atomics run
@@ -152,6 +153,7 @@ struct access_plan {
     unsigned dim;         ///< along which they follow each other
     bool is_ragged;       ///< the mask may cut through a vector, or the vectors be unaligned
     LLVMValueRef aligned; ///< i1: the vectors are; NULL if that is certain
+    LLVMValueRef phase;   ///< i64: by how many elements they are not, where each is cut out of two
     uint32_t *first;      ///< of loads: see first_copies
     uint32_t copies;      ///< of stores: register bits that only hold copies
 };
@@ -267,11 +269,69 @@ cg_access emit_describe_access(emitter *e, const ir_op *op) {
     return describe(e, op);
 }
 
+/// The `index < end` that bounds a mask, alone or beside other conditions; NULL if there is none.
+static const ir_op *upper_bound(const ir_value *mask, unsigned depth) {
+    const ir_op *def = mask ? mask->def : NULL, *found = NULL;
+    if (def && def->opcode == OP_CMP && sv_is(ir_get_str(def, ATTR_PRED), "lt"))
+        return def;
+    for (unsigned i = 0; def && def->opcode == OP_AND && depth > 0 && i < 2 && !found; i++)
+        found = upper_bound(def->operands[i], depth - 1);
+    return found;
+}
+
+/// i1: the vector of `vec` elements that begins `skipped` elements behind element r has one that is below
+/// the mask's bound.
+static LLVMValueRef begins_below(emitter *e, const access_plan *p, unsigned r,
+                                 LLVMValueRef skipped) {
+    const ir_op *below = upper_bound(axis_access_mask(p->op), AXIS_INTERVAL_DEPTH);
+    if (!below)
+        return NULL;
+    LLVMValueRef index = emit_regs(e, below->operands[0])[r];
+    LLVMValueRef first = LLVMBuildTrunc(e->b, skipped, LLVMTypeOf(index), "");
+    first = LLVMBuildAdd(e->b, index, first, "");
+    return LLVMBuildICmp(e->b, LLVMIntSLT, first, emit_regs(e, below->operands[1])[r], "");
+}
+
+/// Loads elements r .. r + vec - 1, which are not aligned, as the two aligned vectors around them: each
+/// where it has an active element. Of the first, the wanted vector's first one is, or none is. The
+/// second one's first element is the wanted vector's (vec - phase)th.
+static void load_halves(emitter *e, const access_plan *p, unsigned r, LLVMValueRef *halves) {
+    LLVMTypeRef type = e->tgt->value_type(e, p->access.elem);
+    LLVMValueRef back = LLVMBuildNeg(e->b, p->phase, ""), other[16];
+    LLVMValueRef vec = LLVMConstInt(LLVMTypeOf(back), p->vec, false);
+    LLVMValueRef two = LLVMBuildICmp(e->b, LLVMIntNE, back, LLVMConstNull(LLVMTypeOf(back)), "");
+    const ir_value *mask = axis_access_mask(p->op);
+    cg_access a = p->access;
+    a.vec = p->vec;
+    a.ptr = LLVMBuildGEP2(e->b, type, pointer_at(e, p, r), &back, 1, "");
+    a.mask = mask ? emit_regs(e, mask)[r] : NULL;
+    for (unsigned k = 0; k < p->vec; k++)
+        other[k] = other_at(e, p, r + k);
+    e->tgt->load(e, &a, other[0] ? other : NULL, halves);
+    a.ptr = LLVMBuildGEP2(e->b, type, a.ptr, &vec, 1, "");
+    a.mask = emit_and_maybe(e, begins_below(e, p, r, LLVMBuildAdd(e->b, vec, back, "")), two);
+    a.mask = emit_and_maybe(e, a.mask, mask_at(e, p, r, p->vec, true));
+    e->tgt->load(e, &a, other[0] ? other : NULL, halves + p->vec);
+}
+
+/// A vector of a load that straddles two aligned ones.
+static void load_straddling(emitter *e, const access_plan *p, unsigned r, LLVMValueRef *regs) {
+    LLVMValueRef halves[32];
+    load_halves(e, p, r, halves);
+    emit_cut_straddling(e, halves, p->vec, p->phase, regs);
+    for (unsigned k = 0; k < p->vec; k++)
+        regs[k] = from_memory(e, p->op->operands[0]->type.pointee, regs[k]);
+}
+
 static access_plan plan_access(emitter *e, const ir_op *op) {
     access_plan p = {.op = op, .access = emit_describe_access(e, op)};
     const layout *l = op->operands[0]->layout;
     p.vec = access_vector(e, op, &p.dim, &p.is_ragged);
-    p.aligned = p.is_ragged ? is_aligned(e, op, p.vec) : NULL;
+    unsigned bytes = dtype_bytes(p.access.elem);
+    if (p.is_ragged && ir_get_flag(op, ATTR_STRADDLES) && p.vec * bytes >= 4)
+        p.phase = emit_straddle_phase(e, emit_regs(e, op->operands[0])[0], p.vec, bytes);
+    else if (p.is_ragged)
+        p.aligned = is_aligned(e, op, p.vec);
     p.is_ragged = p.is_ragged && (p.aligned || axis_access_mask(op));
     if (l && op->opcode == OP_LOAD)
         p.first = first_copies(e, l);
@@ -284,13 +344,15 @@ void emit_load(emitter *e, const ir_op *op) {
     unsigned n = emit_reg_count(op->operands[0]);
     LLVMValueRef *regs = emit_new_regs(e, n);
     for (unsigned r = 0; r < n; r += p.vec) {
-        if (!p.first || p.first[r] == r)
+        if (p.phase && p.first[r] == r)
+            load_straddling(e, &p, r, regs + r);
+        else if (!p.first || p.first[r] == r)
             load_vector(e, &p, r, p.vec, regs + r);
         for (unsigned k = 0; p.first && k < p.vec; k++)
             regs[r + k] = regs[p.first[r + k]];
     }
     emit_set_regs(e, op->results[0], regs);
-    if (p.is_ragged) {
+    if (p.is_ragged && (p.aligned || !ir_get_flag(op, ATTR_LOOSE))) {
         access_plan *kept = ARENA_NEW(e->arena, access_plan);
         *kept = p;
         VEC_PUSH(e->arena, e->unfinished, kept);

@@ -25,19 +25,19 @@ int main(int argc, char **argv) {
     row_run run;
     row_open(&run, argc, argv, "cross_entropy", INT32_MAX);
     size_t rows = (size_t)run.rows, count = rows * (size_t)run.cols;
-    // 32 elements a thread, in up to 8 warps; half of each for 16 bits one by one, as they come from
-    // rows that are not aligned.
-    bool is_slim = run.type != FP32 && run.cols % 8 != 0;
-    uint32_t block = run.type == FP32 ? 8192 : is_slim ? 2048 : 4096;
-    if (run.cols < block)
-        block = next_power_of_2((uint32_t)run.cols);
+    // 32 elements a thread, 16 of short rows, in up to 8 warps; longer rows in as many blocks.
+    uint32_t block = next_power_of_2((uint32_t)run.cols), most = run.type == FP32 ? 8192 : 4096;
+    bool is_short = block <= most;
+    block = is_short ? block : most;
     row_array(&run, "loss", FP32, rows, OUTPUT);
     row_array(&run, "x", run.type, count, VALUES);
     row_array(&run, "target", run.type, rows, COLUMNS);
     row_argument(&run, "x_stride", TILE_I32(run.cols));
     row_argument(&run, "n_cols", TILE_I32(run.cols));
     row_argument(&run, "BLOCK", TILE_CONSTEXPR_INT("BLOCK", block));
-    run.launch.num_warps = warps_for(is_slim ? block : block / 2, 8);
+    row_argument(&run, "IS_SHORT", TILE_CONSTEXPR_BOOL("IS_SHORT", is_short));
+    uint32_t threads = block / (block <= 2048 ? 16 : 32);
+    run.launch.num_warps = threads < 32 ? 1 : threads / 32;
     row_launch(&run, argc, argv);
     return row_finish(&run, argc, argv, worst_error(&run));
 }

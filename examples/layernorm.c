@@ -29,21 +29,20 @@ static double worst_error(const row_run *run) {
 
 int main(int argc, char **argv) {
     row_run run;
-    row_open(&run, argc, argv, "layernorm", 1 << 14);
+    row_open(&run, argc, argv, "layernorm", 1 << 17);
     size_t cols = (size_t)run.cols, count = (size_t)run.rows * cols;
-    uint32_t block = next_power_of_2((uint32_t)cols);
+    row_plan plan = plan_norm(&run, 2);
     row_array(&run, "y", run.type, count, OUTPUT);
     row_array(&run, "x", run.type, count, VALUES);
     row_array(&run, "w", run.type, cols, WEIGHTS);
     row_array(&run, "b", run.type, cols, VALUES);
     row_argument(&run, "y_stride", TILE_I32(run.cols));
     row_argument(&run, "x_stride", TILE_I32(run.cols));
+    if (plan.rows > 1)
+        row_argument(&run, "n_rows", TILE_I32(run.rows));
     row_argument(&run, "n_cols", TILE_I32(run.cols));
     row_argument(&run, "eps", TILE_FP32(eps));
-    row_argument(&run, "BLOCK", TILE_CONSTEXPR_INT("BLOCK", block));
-    row_argument(&run, "WEIGHT_FIRST",
-                 TILE_CONSTEXPR_BOOL("WEIGHT_FIRST", run.type == FP32 && block <= 8192));
-    run.launch.num_warps = warps_for(block, 16);
+    row_follow(&run, &plan, "layernorm");
     row_launch(&run, argc, argv);
     return row_finish(&run, argc, argv, worst_error(&run));
 }

@@ -37,10 +37,86 @@ static inline uint32_t next_power_of_2(uint32_t n) {
     return p;
 }
 
-/// 16 elements a thread; 32, then 64, where that would be more than `most` warps.
-static inline uint32_t warps_for(uint32_t block, uint32_t most) {
-    uint32_t warps = block / (32 * 16);
-    return warps < 1 ? 1 : warps > most ? most : warps;
+// ---------------------------------------------------------------------------- how rows are launched
+
+/// How rows go to programs, as bench/sweep.py has found it on an H200.
+typedef struct row_plan {
+    uint32_t rows;        ///< of a program
+    uint32_t block;       ///< elements of a row that are in registers at once
+    uint32_t least, most; ///< bounds of the row's length, for which the kernel is compiled
+    uint32_t num_warps, num_ctas, maxnreg;
+    bool weight_first; ///< the weights are read along with the row
+} row_plan;
+
+/// Thread blocks of the largest cluster.
+static inline uint32_t most_ctas(const tile_device_info *info) {
+    if (!info->is_cuda)
+        return 16;
+    int sm = atoi(info->arch + strlen("sm_"));
+    return sm < 90 ? 1 : sm < 120 ? 16 : 8;
+}
+
+/// Between which lengths of a row as many pieces of it are needed: a piece is 8 elements of each
+/// thread, and a row that is not aligned begins up to 15 bytes behind its first piece.
+static inline void set_bounds(row_plan *p, uint32_t cols, element type) {
+    uint32_t bytes = (uint32_t)elements[type].bytes, piece = 8 * 32 * p->num_warps * p->num_ctas;
+    uint32_t slack = cols * bytes % 16 == 0 ? 0 : 16 / bytes - 1;
+    piece = piece < p->block ? piece : p->block;
+    p->most = (cols + slack + piece - 1) / piece * piece - slack;
+    p->least = cols == p->most ? p->most : p->most > piece ? p->most - piece + 1 : 0;
+}
+
+/// What a thread has of a row, in blocks of so many warps; more are a cluster of blocks, so that the next
+/// row's are loading while one waits for the others of its row.
+typedef struct row_share {
+    uint32_t elements, most_warps, maxnreg;
+    bool weight_first;
+} row_share;
+
+/// Weights come along with the row, and take as many registers again. Later come two of 16 bits, which
+/// have to be widened. Where the row is not aligned, each vector of the weights is cut out of two: fp32
+/// leaves room for that, 16 bits gain by fewer threads.
+static inline row_share share_of_row(const row_run *run, uint32_t block, uint32_t num_weights) {
+    bool is_wide = run->type == FP32;
+    if (block <= 2048 || run->rows <= (long)run->info.num_sms) // or alone on a multiprocessor
+        return (row_share){16, 8, 0, true};
+    if (run->cols * (long)elements[run->type].bytes % 16 == 0)
+        return (row_share){32, 8, is_wide ? 128 : 0, is_wide || num_weights == 1};
+    if (is_wide)
+        return (row_share){16, 4, num_weights == 1 ? 64 : 0, false};
+    return (row_share){64, 4, 0, num_weights == 1};
+}
+
+/// A program for each row, which its threads hold in registers from its one read to its one write.
+static inline row_plan plan_one_row(const row_run *run, uint32_t num_weights) {
+    uint32_t cols = (uint32_t)run->cols, block = next_power_of_2(cols),
+             most = most_ctas(&run->info);
+    row_share share = share_of_row(run, block, num_weights);
+    uint32_t warps = block / (32 * share.elements), ctas = warps / share.most_warps;
+    row_plan p = {.rows = 1, .block = block, .maxnreg = share.maxnreg};
+    p.num_ctas = ctas < 1 ? 1 : ctas > most ? most : ctas;
+    p.num_warps = warps / p.num_ctas;
+    p.num_warps = p.num_warps < 1 ? 1 : p.num_warps > 32 ? 32 : p.num_warps;
+    p.weight_first = share.weight_first;
+    set_bounds(&p, cols, run->type);
+    return p;
+}
+
+/// Rows of up to 1 KiB, if they are aligned, go eight to a program, one a warp, or as many as its threads
+/// have vectors of 16 bytes for: nothing passes through shared memory. Those of up to 1024 elements go
+/// four to a program, where one warp has the registers for a row and its weights, and where a program
+/// for each, which is realigned, would not be faster.
+static inline row_plan plan_norm(const row_run *run, uint32_t num_weights) {
+    uint32_t bytes = (uint32_t)elements[run->type].bytes, most = 1 << 20;
+    uint32_t block = next_power_of_2((uint32_t)run->cols), lanes = 32 * 16 / bytes;
+    uint32_t per_warp = block < lanes ? lanes / block : 1;
+    bool is_aligned = run->cols * bytes % 16 == 0, is_alone = run->rows <= (long)run->info.num_sms;
+    if (!is_alone && is_aligned && block * bytes <= 1024)
+        return (row_plan){8 * (per_warp > 8 ? 8 : per_warp), block, 0, most, 8, 1, 0, true};
+    bool fits = run->type == FP32 ? is_aligned || num_weights == 2 : is_aligned && num_weights == 1;
+    if (!is_alone && block <= 1024 && fits)
+        return (row_plan){4, block, 0, most, 4, 1, 0, true};
+    return plan_one_row(run, num_weights);
 }
 
 static inline void row_open(row_run *run, int argc, char **argv, const char *file, long most_cols) {
@@ -62,7 +138,6 @@ static inline void row_open(row_run *run, int argc, char **argv, const char *fil
     snprintf(path, sizeof path, "%s.tile", file);
     snprintf(run->name, sizeof run->name, "%s_%s", file, elements[run->type].name);
     check(tile_module_load_file(run->dev, kernel_file(path), &run->module, &err), &err);
-    check(tile_module_get_kernel(run->module, run->name, &run->kernel, &err), &err);
     run->launch = (tile_launch_options){.size = sizeof run->launch, .grid = {(uint32_t)run->rows}};
 }
 
@@ -93,9 +168,28 @@ static inline void fill_array(const row_run *run, struct row_array *a) {
     }
 }
 
+/// The plan's kernel, its options and its last arguments. `name` is that of file and form.
+static inline void row_follow(row_run *run, const row_plan *p, const char *file) {
+    snprintf(run->name, sizeof run->name, "%s_%s%s", file, p->rows > 1 ? "several_" : "",
+             elements[run->type].name);
+    run->launch.grid[0] = (uint32_t)((run->rows + p->rows - 1) / p->rows);
+    run->launch.num_warps = p->num_warps;
+    run->launch.num_ctas = p->num_ctas;
+    run->launch.maxnreg = p->maxnreg;
+    if (p->rows > 1)
+        row_argument(run, "ROWS", TILE_CONSTEXPR_INT("ROWS", p->rows));
+    row_argument(run, "BLOCK", TILE_CONSTEXPR_INT("BLOCK", p->block));
+    if (p->rows > 1)
+        return;
+    row_argument(run, "LEAST", TILE_CONSTEXPR_INT("LEAST", p->least));
+    row_argument(run, "MOST", TILE_CONSTEXPR_INT("MOST", p->most));
+    row_argument(run, "WEIGHT_FIRST", TILE_CONSTEXPR_BOOL("WEIGHT_FIRST", p->weight_first));
+}
+
 /// Launches once and brings the output back to the host. --plan ends the program instead.
 static inline void row_launch(row_run *run, int argc, char **argv) {
     tile_error err = {0};
+    check(tile_module_get_kernel(run->module, run->name, &run->kernel, &err), &err);
     check(tile_warmup(run->kernel, run->args, run->num_args, &run->launch, &run->cost, &err), &err);
     if (option(argc, argv, "plan", NULL)) {
         print_plan(run->name, run->names, run->args, run->num_args, &run->launch, &run->cost);

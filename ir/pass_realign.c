@@ -8,8 +8,10 @@
 //
 // s is found at run time from the row's address, and is 0 where s + n elements would not fit the
 // tile; if n is known to leave room (the author may assume it), s is what the address says and the
-// accesses of that row are `aligned`. Other rows that go with the first one (a softmax's output) move along; that they are aligned
-// then is the rule, not certain, so each access is marked `realigned` and tests it per vector.
+// accesses of that row are `aligned`. Other rows that go with the first one (a softmax's output) move
+// along; that they are aligned then is the rule, not certain, so each access is marked `realigned` and
+// tests it per vector. What was aligned before (the weights of a norm) is not afterwards: such a load
+// `straddles` two aligned vectors, of which the code generator makes one.
 //
 // The pass wants one index tile, one mask `index < n`, and accesses through `uniform pointer + index`
 // under that mask, all in one block. Everything computed from them must be elementwise or a
@@ -38,8 +40,10 @@ typedef struct row_study {
     ir_block *block; ///< where the accesses are
     ir_op *accesses[MAX_ACCESSES];
     unsigned num_accesses;
-    bool fits;     ///< so far, nothing speaks against it
-    bool has_room; ///< for every n: the row by whose address the tile is moved is aligned then
+    uint32_t *sources; ///< by value id: the loads among the accesses that it is made of, as bits
+    uint32_t reduced;  ///< those of which more than what is stored under the mask matters
+    bool fits;         ///< so far, nothing speaks against it
+    bool has_room;     ///< for every n: the row by whose address the tile is moved is aligned then
 } row_study;
 
 static role role_of(const row_study *s, const ir_value *v) { return v ? s->roles[v->id] : OTHER; }
@@ -61,9 +65,11 @@ static void study_access(row_study *s, ir_op *op) {
     claim_block(s, op);
     if (!s->fits)
         return;
-    s->accesses[s->num_accesses++] = op;
-    if (is_load)
+    if (is_load) {
         s->roles[op->results[0]->id] = ROW;
+        s->sources[op->results[0]->id] = 1u << s->num_accesses;
+    }
+    s->accesses[s->num_accesses++] = op;
 }
 
 /// index < n makes the mask, of which there is one.
@@ -85,6 +91,7 @@ static void study_elementwise(row_study *s, const ir_op *op) {
         role r = role_of(s, op->operands[i]);
         mixes = mixes || r == ROW || r == MASK;
         s->fits = s->fits && (r == UNIFORM || r == ROW || r == MASK);
+        s->sources[op->results[0]->id] |= s->sources[op->operands[i]->id];
     }
     s->roles[op->results[0]->id] = mixes ? ROW : UNIFORM;
     if (mixes)
@@ -114,9 +121,11 @@ static void study(ir_op *op, void *ctx) {
                role_of(s, op->operands[1]) == INDEX && op->operands[0]->def->opcode == OP_SPLAT) {
         s->roles[result->id] = POINTER;
     } else if (op->opcode == OP_REDUCE) {
-        for (uint32_t i = 0; i < op->num_operands; i++)
+        for (uint32_t i = 0; i < op->num_operands; i++) {
             s->fits = s->fits && (role_of(s, op->operands[i]) == ROW ||
                                   role_of(s, op->operands[i]) == UNIFORM);
+            s->reduced |= s->sources[op->operands[i]->id];
+        }
         claim_block(s, op);
     } else if (study_mask(s, op)) {
         return;
@@ -132,8 +141,12 @@ static uint32_t vector_elements(const ir_op *op) {
     return VECTOR_BYTES / dtype_bytes(op->operands[0]->type.pointee);
 }
 
-/// Would it help? The first access is a load that is not known to be aligned, and none of the others
-/// is (moving would spoil it); every thread has at least two neighbours.
+static bool is_aligned(const row_study *s, const ir_op *op) {
+    return axis_get(s->axis, op->operands[0])->divisibility[0] >= VECTOR_BYTES;
+}
+
+/// Would it help? The first access is a load that is not known to be aligned, and no store is (moving
+/// would spoil it); every thread has at least two neighbours.
 static bool pays(const row_study *s) {
     const ir_func *f = s->index->block->func;
     uint32_t threads = 32 * f->num_warps * f->num_ctas;
@@ -141,8 +154,9 @@ static bool pays(const row_study *s) {
         ir_type_elements(s->index->type) < 2 * threads)
         return false;
     for (unsigned i = 0; i < s->num_accesses; i++) {
-        const axis_info *address = axis_get(s->axis, s->accesses[i]->operands[0]);
-        if (address->divisibility[0] >= VECTOR_BYTES || vector_elements(s->accesses[i]) < 2)
+        const ir_op *op = s->accesses[i];
+        bool may_straddle = i > 0 && op->opcode == OP_LOAD;
+        if ((is_aligned(s, op) && !may_straddle) || vector_elements(op) < 2)
             return false;
     }
     return true;
@@ -168,8 +182,10 @@ static ir_value *build_shift(ir_builder *b, const row_study *s) {
     return ir_select(b, has_room, shift, ir_const_int(b, i32, 0));
 }
 
-static void move_access(const row_study *s, ir_op *op, ir_value *shift, ir_value *mask) {
+static void move_access(const row_study *s, unsigned i, ir_value *shift, ir_value *mask) {
+    ir_op *op = s->accesses[i];
     ir_value *index = s->index, *row = repeated(op->operands[0]->def->operands[0]);
+    bool straddles = is_aligned(s, op);
     ir_builder b = {index->block->func, op->block, op, op->range};
     if (s->has_room && row == s->row)
         ir_set_flag(op, ATTR_ALIGNED);
@@ -178,6 +194,10 @@ static void move_access(const row_study *s, ir_op *op, ir_value *shift, ir_value
     op->operands[0] = ir_addptr(&b, rows, index);
     op->operands[op->opcode == OP_LOAD ? 1 : 2] = mask;
     ir_set_flag(op, ATTR_REALIGNED);
+    if (straddles)
+        ir_set_flag(op, ATTR_STRADDLES);
+    if (op->opcode == OP_LOAD && !(s->reduced >> i & 1))
+        ir_set_flag(op, ATTR_LOOSE);
 }
 
 static void rewrite(const row_study *s) {
@@ -194,7 +214,7 @@ static void rewrite(const row_study *s) {
             if (op->operands[i] == s->mask)
                 op->operands[i] = mask;
     for (unsigned i = 0; i < s->num_accesses; i++)
-        move_access(s, s->accesses[i], shift, mask);
+        move_access(s, i, shift, mask);
 }
 
 /// Nothing before the first access may have used the mask as data: it would see the old one.
@@ -213,6 +233,7 @@ static bool realign(ir_func *f, ir_op *arange) {
     arena *a = f->module->arena;
     row_study s = {.axis = axis_analyze(f, a), .index = arange->results[0], .fits = true};
     s.roles = ARENA_ARRAY(a, role, f->num_values);
+    s.sources = ARENA_ARRAY(a, uint32_t, f->num_values);
     s.roles[s.index->id] = INDEX;
     ir_walk(f->body, study, &s);
     if (!s.fits || !s.mask || !pays(&s) || !mask_is_used_after(&s))

@@ -17,13 +17,14 @@ import tempfile
 BYTES = {"fp32": 4, "bf16": 2}  # fp16 takes the same code as bf16
 SHAPES = [64, 256, 781, 1000, 1024, 4096, 4160, 8192, 8256, 12345, 16384, 32768]
 LONG = [50257, 65536, 128256, 262144]
+ODD = [2047, 5001, 8191, 16381]  # of norms
 PAST = [16448, 24000, 33000, 65600]  # powers of two: up to half as many elements more in each thread
 # example: (lengths of rows, tiles of a row that are loaded, narrow loads beside them, tiles stored, barriers)
 TABLE = {
     "softmax": (SHAPES + LONG + PAST + [300000], 1, 0, 1, 2),
     "vector_add": ([1, 1024, 781], 2, 0, 1, 0),
-    "rmsnorm": (SHAPES[:-1], 2, 0, 1, 2),
-    "layernorm": (SHAPES[:-1], 3, 0, 1, 4),
+    "rmsnorm": (SHAPES + ODD, 2, 0, 1, 2),
+    "layernorm": (SHAPES + ODD, 3, 0, 1, 4),
     "cross_entropy": (SHAPES + LONG, 1, 2, 0, 4),
 }
 
@@ -70,7 +71,7 @@ def complaints(example, plan, dtype, cols, ptx, usage, sass):
     if re.search(r"\b(?:LDL|STL)\b", sass):
         yield "local memory in SASS"
     count = len(re.findall(r"\b(?:bar|barrier)(?:\.cta)?\.sync", ptx))
-    if "several" in plan["kernel"] and (count or ".shared" in ptx):
+    if "several" in plan["kernel"] and cols * BYTES[dtype] % 16 == 0 and (count or ".shared" in ptx):
         yield "short rows pass through shared memory"
     resident = 65536 // (32 * plan["num_warps"] * max(map(int, re.findall(r"Used (\d+) registers", usage)), default=256))
     if resident < (2 if example == "softmax" and plan["kernel"].endswith("16") else 1):

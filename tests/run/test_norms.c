@@ -1,6 +1,6 @@
 // The norms and the cross-entropy of examples/ against references in double precision: awkward
-// sizes, strides unlike the length, rows of -0, with -inf, +inf and NaN, three dtypes. What a
-// reference makes of infinities and NaN by IEEE arithmetic is what must come out.
+// sizes, strides unlike the length, rows of -0, with -inf, +inf and NaN, three dtypes, all forms. What
+// a reference makes of infinities and NaN by IEEE arithmetic is what must come out.
 #include "run.h"
 
 typedef enum operation { RMSNORM, LAYERNORM, CROSS_ENTROPY, OPERATIONS } operation;
@@ -82,8 +82,14 @@ static bool within(float_type t, double got, double want, double bound) {
     return fabs(got - want) <= bound + 0x1p-126;
 }
 
+/// How a kernel is launched. `flag` is WEIGHT_FIRST, or IS_SHORT.
+typedef struct form {
+    uint32_t rows, block, warps; ///< rows of a program
+    bool flag;
+} form;
+
 static uint32_t fill_arguments(operation op, float_type t, tile_buffer *const b[4], long y_stride,
-                               long x_stride, long cols, uint32_t block, bool weight_first,
+                               long x_stride, long rows, long cols, const form *f,
                                tile_arg args[12]) {
     const char *type = float_names[t];
     uint32_t n = 0;
@@ -95,12 +101,16 @@ static uint32_t fill_arguments(operation op, float_type t, tile_buffer *const b[
     if (op != CROSS_ENTROPY)
         args[n++] = TILE_I32(y_stride);
     args[n++] = TILE_I32(x_stride);
+    if (f->rows > 1)
+        args[n++] = TILE_I32(rows);
     args[n++] = TILE_I32(cols);
     if (op != CROSS_ENTROPY)
         args[n++] = TILE_FP32(eps);
-    args[n++] = TILE_CONSTEXPR_INT("BLOCK", block);
-    if (op != CROSS_ENTROPY)
-        args[n++] = TILE_CONSTEXPR_BOOL("WEIGHT_FIRST", weight_first);
+    args[n++] = TILE_CONSTEXPR_INT("BLOCK", f->block);
+    if (f->rows > 1)
+        args[n++] = TILE_CONSTEXPR_INT("ROWS", f->rows);
+    else
+        args[n++] = TILE_CONSTEXPR_BOOL(op == CROSS_ENTROPY ? "IS_SHORT" : "WEIGHT_FIRST", f->flag);
     return n;
 }
 
@@ -121,8 +131,7 @@ static void check_row(operation op, float_type out_type, const char *y, long r, 
                "%s wrote past the row at row %ld, column %ld", op_names[op], r, c);
 }
 
-static void test_shape(tile_module *mod, operation op, float_type t, long cols, uint32_t block,
-                       uint32_t warps, bool weight_first) {
+static void test_shape(tile_module *mod, operation op, float_type t, long cols, const form *f) {
     bool is_loss = op == CROSS_ENTROPY;
     long rows = 2 * ROW_KINDS, x_stride = cols + 5, y_stride = is_loss ? 1 : cols + 3;
     float_type out_type = is_loss ? FP32 : t;
@@ -145,12 +154,14 @@ static void test_shape(tile_module *mod, operation op, float_type t, long cols, 
                                 : buffer_from(weights, (size_t)cols * w),
                         buffer_from(biases, (size_t)cols * w)};
     tile_arg args[12];
-    uint32_t n = fill_arguments(op, t, b, y_stride, x_stride, cols, block, weight_first, args);
+    uint32_t n = fill_arguments(op, t, b, y_stride, x_stride, rows, cols, f, args);
     char name[64];
-    snprintf(name, sizeof name, "%s_%s", op_names[op], float_names[t]);
+    snprintf(name, sizeof name, "%s_%s%s", op_names[op], f->rows > 1 ? "several_" : "",
+             float_names[t]);
     tile_kernel *k;
     must(tile_module_get_kernel(mod, name, &k, &err));
-    tile_launch_options o = {.size = sizeof o, .grid = {(uint32_t)rows}, .num_warps = warps};
+    tile_launch_options o = {.size = sizeof o, .num_warps = f->warps};
+    o.grid[0] = ((uint32_t)rows + f->rows - 1) / f->rows;
     must(tile_launch(k, args, n, &o, &err));
     read_buffer(b[0], y, out_bytes);
     double *want = xmalloc((size_t)cols * sizeof *want),
@@ -180,9 +191,13 @@ int main(void) {
             for (int t = FP32; t <= BF16; t++) {
                 uint32_t block = next_power_of_2((uint32_t)sizes[s]), least = block / 1024;
                 uint32_t warps = (least ? least : 1) << (s + (size_t)t) % 3;
+                form f = {1, block, warps, s % 3 == 0};
                 if (op == CROSS_ENTROPY && s % 2 && block > 16)
-                    block /= 8; // several blocks
-                test_shape(mod, (operation)op, (float_type)t, sizes[s], block, warps, s % 3 == 0);
+                    f = (form){1, block / 8, warps, false}; // several blocks
+                test_shape(mod, (operation)op, (float_type)t, sizes[s], &f);
+                f = (form){1u << (1 + s % 3), block, 1u << s % 4, false};
+                if (op != CROSS_ENTROPY && block <= 1024)
+                    test_shape(mod, (operation)op, (float_type)t, sizes[s], &f);
             }
         tile_module_destroy(mod);
     }
