@@ -57,13 +57,17 @@ static inline uint32_t most_ctas(const tile_device_info *info) {
 }
 
 /// Between which lengths of a row as many pieces of it are needed: a piece is 8 elements of each
-/// thread, and a row that is not aligned begins up to 15 bytes behind its first piece.
-static inline void set_bounds(row_plan *p, uint32_t cols, element type) {
-    uint32_t bytes = (uint32_t)elements[type].bytes, piece = 8 * 32 * p->num_warps * p->num_ctas;
+/// thread, and a row that is not aligned begins up to 15 bytes behind its first piece. Returns the
+/// elements of a thread.
+static inline uint32_t set_bounds(uint32_t *least, uint32_t *most, uint32_t cols, element type,
+                                  uint32_t threads) {
+    uint32_t bytes = (uint32_t)elements[type].bytes, block = next_power_of_2(cols);
+    uint32_t piece = 8 * threads < block ? 8 * threads : block;
     uint32_t slack = cols * bytes % 16 == 0 ? 0 : 16 / bytes - 1;
-    piece = piece < p->block ? piece : p->block;
-    p->most = (cols + slack + piece - 1) / piece * piece - slack;
-    p->least = cols == p->most ? p->most : p->most > piece ? p->most - piece + 1 : 0;
+    uint32_t pieces = (cols + slack + piece - 1) / piece;
+    *most = pieces * piece - slack;
+    *least = cols == *most ? *most : pieces > 1 ? *most - piece + 1 : 0;
+    return pieces * piece / threads;
 }
 
 /// What a thread has of a row, in blocks of so many warps; more are a cluster of blocks, so that the next
@@ -98,7 +102,7 @@ static inline row_plan plan_one_row(const row_run *run, uint32_t num_weights) {
     p.num_warps = warps / p.num_ctas;
     p.num_warps = p.num_warps < 1 ? 1 : p.num_warps > 32 ? 32 : p.num_warps;
     p.weight_first = share.weight_first;
-    set_bounds(&p, cols, run->type);
+    set_bounds(&p.least, &p.most, cols, run->type, 32 * p.num_warps * p.num_ctas);
     return p;
 }
 

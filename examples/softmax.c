@@ -4,14 +4,7 @@
 // --plan prints what would be launched as a line of JSON, and stops. The persistent form is sized as
 // the Triton tutorial does it: warm the kernel up, ask how many of its blocks a multiprocessor holds
 // at once, launch that many per multiprocessor, at most one a row.
-#include "common.h"
-
-static uint32_t next_power_of_2(uint32_t n) {
-    uint32_t p = 1;
-    while (p < n)
-        p *= 2;
-    return p;
-}
+#include "rows.h"
 
 // ---------------------------------------------------------------------------- what to launch
 
@@ -72,14 +65,6 @@ static uint32_t elements_per_thread(uint32_t part, element type, bool is_alone) 
     return type == FP32 && part <= 8192 ? 32 : 64;
 }
 
-/// Thread blocks of the largest cluster.
-static uint32_t most_ctas(const tile_device_info *info) {
-    if (!info->is_cuda)
-        return 16;
-    int sm = atoi(info->arch + strlen("sm_"));
-    return sm < 90 ? 1 : sm < 120 ? 16 : 8;
-}
-
 /// Registers that a thread may take at most, so that several programs share a multiprocessor's 65536;
 /// 0 says nothing. Elements of 16 bits stay packed.
 static uint32_t register_limit(uint32_t per_thread, element type) {
@@ -88,18 +73,6 @@ static uint32_t register_limit(uint32_t per_thread, element type) {
     if (type == FP32)
         return per_thread + (per_thread > 48 ? 48 : 40);
     return per_thread <= 64 ? 64 : (36 + per_thread / 2 + 7) / 8 * 8;
-}
-
-/// Between which lengths of a row as many pieces of it are needed: a piece is 8 elements of each
-/// thread, and a row that is not aligned begins up to 15 bytes behind its first piece. Returns the
-/// elements of a thread.
-static uint32_t set_bounds(plan *p, uint32_t cols, element type) {
-    uint32_t bytes = (uint32_t)elements[type].bytes, piece = 8 * 32 * p->num_warps * p->num_ctas;
-    uint32_t slack = cols * bytes % 16 == 0 ? 0 : 16 / bytes - 1;
-    uint32_t pieces = (cols + slack + piece - 1) / piece;
-    p->most = pieces * piece - slack;
-    p->least = cols == p->most ? p->most : p->most - piece + 1;
-    return 8 * pieces;
 }
 
 /// The power of two for whose threads a row is given: the next one, or the one before it with a few
@@ -124,7 +97,8 @@ static plan pick_one_row(uint32_t cols, element type, bool is_alone, const tile_
               .block = next_power_of_2(cols),
               .num_warps = warps,
               .num_ctas = ctas};
-    per_thread = has_bounds ? set_bounds(&p, cols, type) : part / (32 * warps);
+    per_thread = has_bounds ? set_bounds(&p.least, &p.most, cols, type, 32 * warps * ctas)
+                            : part / (32 * warps);
     p.maxnreg = register_limit(per_thread, type);
     return p;
 }
