@@ -73,7 +73,7 @@ static void *make_operands(void *data) {
     for (uint64_t i = w->from; i < w->to; i++) {
         uint64_t bits[MAX_OPERANDS];
         point(w->f, w->t, w->log2_points, w->chunk + i, bits);
-        for (unsigned k = 0; k < w->f->operands; k++)
+        for (unsigned k = 0; k < MAX_OPERANDS && k < w->f->operands; k++)
             memcpy(w->session->host[k] + i * bytes, &bits[k], bytes);
     }
     return NULL;
@@ -163,7 +163,7 @@ uint64_t check_specials(session *s, tile_kernel *kernel, const function *f, numb
     for (uint64_t i = 0; i < n; i++) {
         uint64_t bits[MAX_OPERANDS];
         special(f, t, i, bits);
-        for (unsigned k = 0; k < f->operands; k++)
+        for (unsigned k = 0; k < MAX_OPERANDS && k < f->operands; k++)
             memcpy(s->host[k] + i * type_bytes(t), &bits[k], type_bytes(t));
     }
     number_type type = result_type(f, t);
