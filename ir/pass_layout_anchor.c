@@ -272,7 +272,18 @@ static bool is_narrower_with(layout_plan *p, ir_param *param, uint32_t divisibil
     return narrower;
 }
 
+/// A load that straddles two aligned vectors leaves out the one before its array, and so relies on where
+/// the array begins, however narrow its accesses are.
+static bool has_straddling_load(const layout_plan *p) {
+    for (uint32_t o = 0; o < p->num_ops; o++)
+        if (p->group[o] && ir_get_flag(p->ops[o], ATTR_STRADDLES))
+            return true;
+    return false;
+}
+
 void anchor_drop_useless_hints(layout_plan *p) {
+    if (has_straddling_load(p))
+        return;
     for (uint32_t i = 0; i < p->func->num_params; i++) {
         ir_param *param = &p->func->params[i];
         uint32_t least = 1;
