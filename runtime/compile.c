@@ -453,6 +453,10 @@ static tile_status compile(session *s, void *ctx, tile_error *error) {
     if (!f)
         return compile_failed(s, error);
     read_hints(k, f, r->out->relied_log2);
+    // What is relied on matters, also if the best hints would have it differently.
+    for (uint32_t i = 0; i < k->num_params; i++)
+        if (r->out->useful_log2[i] < r->out->relied_log2[i])
+            r->out->useful_log2[i] = r->out->relied_log2[i];
     for (uint32_t i = 0; i < f->num_params; i++)
         r->out->param_bytes[i] = (uint8_t)dtype_bytes(f->body->args[i]->type.elem);
     log_warnings(s, k->module->device);
