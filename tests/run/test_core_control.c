@@ -71,14 +71,14 @@ static int32_t want_constexpr_return(const inputs *in, int i, int32_t old) {
 
 static int32_t want_for_iv(const inputs *in, int i, int32_t old) {
     (void)old;
-    int32_t v = in->x[i];
+    uint32_t v = (uint32_t)in->x[i]; // wraps round, as the kernel's does
     for (int32_t k = in->a; k < in->b + 3; k++)
-        v = v * 3 + k;
+        v = v * 3 + (uint32_t)k;
     for (int64_t k = ((int64_t)1 << 40) + in->a; k < ((int64_t)1 << 40) + 4; k += 2)
-        v = v * 3 + (int32_t)(k >> 39) + (int32_t)(k & 255);
+        v = v * 3 + (uint32_t)(k >> 39) + (uint32_t)(k & 255);
     for (int32_t k = 6; k > in->a; k -= 2)
-        v = v * 3 + k;
-    return v;
+        v = v * 3 + (uint32_t)k;
+    return (int32_t)v;
 }
 
 static int32_t want_static_range(const inputs *in, int i, int32_t old) {
