@@ -221,6 +221,20 @@ static bool cuda_is_capturing(tile_device *d, void *stream) {
     return r != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+/// A launch of `programs` of a binary, with one attribute.
+static CUlaunchConfig launch_config(const rt_binary *b, const uint32_t programs[3],
+                                    CUlaunchAttribute *attribute) {
+    return (CUlaunchConfig){.gridDimX = programs[0] * b->num_ctas,
+                            .gridDimY = programs[1],
+                            .gridDimZ = programs[2],
+                            .blockDimX = 32 * b->num_warps,
+                            .blockDimY = 1,
+                            .blockDimZ = 1,
+                            .sharedMemBytes = b->shared_bytes,
+                            .attrs = attribute,
+                            .numAttrs = 1};
+}
+
 /// How many programs the device holds at once, and what the driver must be told beforehand.
 static tile_status prepare_clusters(tile_device *d, const rt_binary *b, CUkernel kernel,
                                     CUfunction function, rt_loaded *out, tile_error *error) {
@@ -233,15 +247,7 @@ static tile_status prepare_clusters(tile_device *d, const rt_binary *b, CUkernel
     CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
     attribute.value.clusterDim.x = b->num_ctas;
     attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
-    CUlaunchConfig config = {.gridDimX = b->num_ctas,
-                             .gridDimY = 1,
-                             .gridDimZ = 1,
-                             .blockDimX = 32 * b->num_warps,
-                             .blockDimY = 1,
-                             .blockDimZ = 1,
-                             .sharedMemBytes = b->shared_bytes,
-                             .attrs = &attribute,
-                             .numAttrs = 1};
+    CUlaunchConfig config = launch_config(b, (const uint32_t[]){1, 1, 1}, &attribute);
     int n = 0;
     CHECK(cu->cuOccupancyMaxActiveClusters(&n, function, &config),
           "computing the clusters' occupancy");
@@ -333,16 +339,8 @@ static tile_status launch_cooperatively(tile_device *d, const rt_loaded *l, cons
                                         tile_error *error) {
     CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE};
     attribute.value.cooperative = 1;
-    CUlaunchConfig config = {.gridDimX = grid[0] * b->num_ctas,
-                             .gridDimY = grid[1],
-                             .gridDimZ = grid[2],
-                             .blockDimX = 32 * b->num_warps,
-                             .blockDimY = 1,
-                             .blockDimZ = 1,
-                             .sharedMemBytes = b->shared_bytes,
-                             .hStream = stream,
-                             .attrs = &attribute,
-                             .numAttrs = 1};
+    CUlaunchConfig config = launch_config(b, grid, &attribute);
+    config.hStream = stream;
     bool pushed;
     tile_status status = enter(d, &pushed, error);
     if (status)

@@ -2,7 +2,7 @@
 // reaches the driver, what is refused. Run with the fake driver it looks at calls, and on a GPU at
 // results.
 #include "kernels.tile.h"
-#include "tests/fake/fake_cuda.h"
+#include "tests/fake/fake_test.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -10,16 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static atomic_long checks, failures;
-#define EXPECT(cond)                                                                               \
-    do {                                                                                           \
-        checks++;                                                                                  \
-        if (!(cond)) {                                                                             \
-            failures++;                                                                            \
-            printf("FAILED %s:%d: %s\n", __FILE__, __LINE__, #cond);                               \
-        }                                                                                          \
-    } while (0)
 
 tile_status axpy_from_another_file(tile_device *device, float *y, const float *x,
                                    tile_error *error);
@@ -478,15 +468,11 @@ static void test_on_gpu(tile_device *dev) {
 }
 
 int main(void) {
-    const char *path = getenv("TILE_LIBCUDA");
-    void *library = path ? dlopen(path, RTLD_NOW) : NULL;
-    fake_state *(*get_state)(void) = NULL;
-    void *symbol = library ? dlsym(library, "fake_get_state") : NULL;
-    memcpy(&get_state, &symbol, sizeof get_state);
+    fake_state *fake = open_fake(getenv("TILE_LIBCUDA"));
     tile_error err = {0};
     tile_device *dev = NULL;
-    if (get_state) {
-        test_with_fake(get_state());
+    if (fake) {
+        test_with_fake(fake);
     } else if (tile_device_open("cuda:0", &dev, &err)) {
         printf("skipped: %s\n", err.message);
         return 77;
@@ -494,6 +480,5 @@ int main(void) {
         test_on_gpu(dev);
         tile_device_close(dev);
     }
-    printf("%ld checks, %ld failed\n", checks, failures);
-    return failures != 0;
+    return finish();
 }

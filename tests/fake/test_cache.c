@@ -1,7 +1,7 @@
 // The on-disk cache of compiled kernels on a fake driver: what an entry depends on, and that nothing
 // that can befall its files or folders (bits flipped, cut short, killed writers, full disks, other
 // users, many processes at once) fails a launch or gives a wrong kernel.
-#include "tests/fake/fake_cuda.h"
+#include "tests/fake/fake_test.h"
 
 #include <tile.h>
 
@@ -22,16 +22,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-static long checks, failures;
-#define EXPECT(cond)                                                                               \
-    do {                                                                                           \
-        checks++;                                                                                  \
-        if (!(cond)) {                                                                             \
-            failures++;                                                                            \
-            printf("FAILED %s:%d: %s\n", __FILE__, __LINE__, #cond);                               \
-        }                                                                                          \
-    } while (0)
 
 // --- what the library calls, seen and spoiled on its way: file calls are counted while `counting`,
 // the process is killed in one of them, and the disk is full after some bytes
@@ -646,15 +636,11 @@ int main(int argc, char **argv) {
     snprintf(root, sizeof root, "%.200s/tile-test-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     EXPECT(mkdtemp(root));
     test_drivers(); // first: they are in processes that have no driver yet
-    void *library = dlopen(argv[1], RTLD_NOW);
-    fake_state *(*get)(void) = NULL;
-    void *symbol = library ? dlsym(library, "fake_get_state") : NULL;
-    memcpy(&get, &symbol, sizeof get);
-    if (!get) {
+    fake = open_fake(argv[1]);
+    if (!fake) {
         printf("%s\n", dlerror());
         return 2;
     }
-    fake = get();
     test_warm_start();
     test_keys();
     test_imports();
@@ -673,6 +659,5 @@ int main(int argc, char **argv) {
     char command[700];
     snprintf(command, sizeof command, "rm -rf '%s'", root);
     EXPECT(!system(command));
-    printf("%ld checks, %ld failed\n", checks, failures);
-    return failures != 0;
+    return finish();
 }

@@ -1,6 +1,6 @@
 // The runtime against a fake CUDA driver: what a launch costs in calls, allocations and locks, and
 // that no failing driver call takes anything down or leaks.
-#include "tests/fake/fake_cuda.h"
+#include "tests/fake/fake_test.h"
 
 #include <tile.h>
 
@@ -44,16 +44,6 @@ int pthread_mutex_lock(pthread_mutex_t *m) {
 }
 #pragma GCC visibility pop
 #endif
-
-static long checks, failures;
-#define EXPECT(cond)                                                                               \
-    do {                                                                                           \
-        checks++;                                                                                  \
-        if (!(cond)) {                                                                             \
-            failures++;                                                                            \
-            printf("FAILED %s:%d: %s\n", __FILE__, __LINE__, #cond);                               \
-        }                                                                                          \
-    } while (0)
 
 static const char source[] = "def add(x: *fp32, y: *fp32, n: i32, BLOCK: constexpr = 512):\n"
                              "    o = program_id(0) * BLOCK + arange(0, BLOCK)\n"
@@ -443,15 +433,11 @@ int main(int argc, char **argv) {
     test_unusable("FAKE_CUDA_MISSING", "cuLibraryLoadData", "lacks cuLibraryLoadData");
     test_unusable("FAKE_CUDA_VERSION", "11080", "12.0 or newer");
     test_unusable("TILE_LIBCUDA", "/nonexistent/libcuda.so", "no CUDA driver");
-    void *library = dlopen(argv[1], RTLD_NOW);
-    void *symbol = library ? dlsym(library, "fake_get_state") : NULL;
-    fake_state *(*get)(void);
-    memcpy(&get, &symbol, sizeof get);
-    if (!get) {
+    fake = open_fake(argv[1]);
+    if (!fake) {
         printf("FAILED cannot open %s\n", argv[1]);
         return 1;
     }
-    fake = get();
     test_hit_path();
     test_bound();
     test_capture();
@@ -463,6 +449,5 @@ int main(int argc, char **argv) {
     test_failures();
     test_second_try();
     test_failed_assertion();
-    printf("%ld checks, %ld failed\n", checks, failures);
-    return failures != 0;
+    return finish();
 }
